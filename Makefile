@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest memory-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -213,6 +213,10 @@ bench: build
 # The duration of sync and rollback at 1, 4 and 16 GiB; needs 23 GiB of disk and an idle machine. Replaces its section of BENCH.md.
 bench-memory: build bench-mapped
 	$(BIN)/python bench/memory.py
+
+# A memory next to LMDB, SQLite, zarr and np.save (those of them that are installed); writes docs/memory-compared.md.
+memory-compared: build
+	$(BIN)/python bench/memory_compared.py
 
 # The duration of a guest's boot and reads, and of reads with fio's engine; needs fetched packages and an idle machine. Replaces its
 # section of BENCH.md.

@@ -217,3 +217,30 @@ def test_the_guide_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             if ".array(" not in example or "cannot be mapped" not in str(error):
                 raise
     assert len(Path("field.bin").read_bytes()) == 8_000_000
+
+
+def test_a_sync_without_a_token_leaves_nothing_to_drop(path: Path) -> None:
+    with made(path, tokens=2) as memory:
+        at = memory.alloc(8)
+        for step in range(10):
+            memory.write(at, step.to_bytes(8, "little"))
+            assert memory.sync(keep=False) is None
+        assert memory.tokens() == {}
+        with pytest.raises(UserError) as named:
+            memory.sync("here", keep=False)
+        assert str(named.value) == "the name 'here' needs a token, and keep=False makes none"
+    with Memory(path) as memory:
+        assert memory.read(at, 8) == (9).to_bytes(8, "little")
+
+
+def test_a_creation_that_fails_leaves_no_file_and_links_are_not_followed(path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(StorageError, match="cannot be created"):
+            Memory(path / "missing" / "folder", capacity="4MiB")
+    path.symlink_to(path.with_name("target"))
+    with pytest.raises(StorageError, match=r"cannot be created: File exists"):
+        made(path)
+    assert not path.with_name("target").exists()
+    path.unlink()
+    made(path).close()
+    assert list(path.parent.iterdir()) == [path]

@@ -1,5 +1,6 @@
 """Arrays on a memory, from Python. Most tests are skipped if the kernel does not permit userfaultfd."""
 
+import io
 import os
 import re
 import signal
@@ -216,7 +217,8 @@ def test_what_a_rollback_took_away_is_refused_by_calls_and_ends_who_touches_it(p
         'name "values": no area has this name',
         "address 0x10000: its page is not allocated",
     ]
-    assert f"nandram: {path}: address 0x10000: its page is not allocated: {END}" in found.stderr.splitlines()
+    # The data begin a page after their header.
+    assert f"nandram: {path}: address 0x11000: its page is not allocated: {END}" in found.stderr.splitlines()
 
 
 def test_a_memory_with_arrays_on_it_is_not_closed(path: Path) -> None:
@@ -410,3 +412,62 @@ def test_example_undo_in_an_interactive_session(path: Path) -> None:
         check=True,
     )
     assert found.stdout.splitlines() == ["'square'", "25500", "'square'", "25500", "'empty'", "False"]
+
+
+def test_data_of_arrays_begin_at_a_page_and_numpy_reads_the_file_format(path: Path) -> None:
+    with made(path) as memory:
+        values = memory.array((100, 1000), "f4", name="rows")
+        assert values.__array_interface__["data"][0] % 4096 == 0
+        values[:] = np.arange(100_000).reshape(100, 1000)
+        memory.sync(keep=False)
+        segments = memory.stats()["data_segments"]
+        # One 4 KiB page of the array is one segment of the memory.
+        values.reshape(-1)[1024:2048] = -1
+        memory.sync(keep=False)
+        assert memory.stats()["data_segments"] - segments == 1
+        many = memory.array(3, [(f"a field with a long name {n}", "f8") for n in range(200)], name="many")
+        assert many.__array_interface__["data"][0] % 4096 == 0
+        many["a field with a long name 7"] = 7
+        assert memory["many"]["a field with a long name 7"].tolist() == [7, 7, 7]  # type: ignore[call-overload]
+        loaded = np.load(io.BytesIO(memory.read(*memory.find("rows"))))
+        assert np.array_equal(loaded, values)
+        del values, many
+
+
+def test_arrays_of_columns_stay_so(path: Path) -> None:
+    with made(path) as memory:
+        columns = memory.array([3, 4], np.int32, name="columns", order="F")
+        assert columns.flags.f_contiguous
+        columns[1, 2] = 5
+        memory["copied"] = np.asfortranarray(np.arange(12.0).reshape(3, 4))
+        memory.sync()
+        del columns
+    with Memory(path) as memory:
+        columns = np.asarray(memory["columns"])
+        assert (columns.flags.f_contiguous, columns[1, 2], columns.shape) == (True, 5, (3, 4))
+        copied = np.asarray(memory["copied"])
+        assert copied.flags.f_contiguous
+        assert np.array_equal(copied, np.arange(12.0).reshape(3, 4))
+        with pytest.raises(UserError, match="order is 'K'"):
+            memory.array(3, order="K")  # type: ignore[arg-type]
+        del columns, copied
+
+
+def test_a_memory_is_a_mapping_of_names_to_arrays(path: Path) -> None:
+    with Memory(path, capacity=8 << 20, dram=np.int64(1 << 20)) as memory:  # type: ignore[arg-type]
+        assert (len(memory), bool(memory)) == (0, True)
+        memory["x"] = np.arange(5)
+        first = np.asarray(memory["x"])
+        memory["x"] = [5, 4, 3, 2, 1]
+        assert first.tolist() == [5, 4, 3, 2, 1]
+        assert (len(memory), "x" in memory, "y" in memory) == (1, True, False)
+        with pytest.raises(UserError, match="delete it first"):
+            memory["x"] = np.arange(6)
+        for missing in (lambda: memory["y"], lambda: memory.__delitem__("y")):
+            with pytest.raises(KeyError) as none:
+                missing()
+            assert isinstance(none.value, UserError)
+            assert str(none.value) == 'name "y": no area has this name'
+        assert memory.array([np.int64(2), 3]).shape == (2, 3)
+        del first, memory["x"]
+        assert len(memory) == 0

@@ -55,10 +55,10 @@ def marker(content: bytearray) -> None:
 
 
 def another_format(content: bytearray) -> None:
-    """Write a superblock with format 2."""
+    """Write a superblock with format 3."""
     content[:8192] = bytes(8192)
     for copy in (0, 4096):
-        content[copy : copy + 52] = b"nandram\x01\x02" + bytes(35) + bytes.fromhex("36e6f1fc7c9deb5d")
+        content[copy : copy + 52] = b"nandram\x01\x03" + bytes(35) + bytes.fromhex("6fe51a3f9d5c5911")
 
 
 def in_child(memory: Memory, at: int) -> None:

@@ -16,6 +16,14 @@ class UserError(ValueError):
         super().__init__(f"{message[:HEAD]} … {message[-TAIL:]}" if cut else message)
 
 
+class MissingNameError(UserError, KeyError):
+    """No area of a memory has this name."""
+
+    def __str__(self) -> str:
+        """Return the message, without the quotation marks that a KeyError adds."""
+        return ValueError.__str__(self)
+
+
 class StorageError(OSError):
     """A memory's file cannot be read or written: it is full or damaged, or its drive fails.
 

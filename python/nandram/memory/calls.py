@@ -89,8 +89,10 @@ def bytes_of(data: "Data") -> memoryview:
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
-def check_sizes(**sizes: object) -> None:
-    """Raise `UserError` for sizes that are not strings and so have no unit."""
-    for what, size in sizes.items():
-        if size is not None and not isinstance(size, str):
-            raise UserError(f'{what}: found {size!r}, expected a size with its unit, such as "1GiB"')
+def size_text(what: str, size: object) -> str | None:
+    """Return a size with its unit: a text as it is, a whole number in bytes. Raises `UserError` for anything else."""
+    if size is None or isinstance(size, str):
+        return size
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise UserError(f'{what}: found {size!r}, expected a size with its unit, such as "1GiB", or a number of bytes')
+    return f"{size.__index__()}B"

@@ -4,14 +4,16 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast, overload
 
-from nandram.errors import UserError
-from nandram.memory.calls import Opened, bytes_of, check_sizes, count
+from nandram.errors import MissingNameError, UserError
+from nandram.memory.calls import Opened, bytes_of, count, size_text
 from nandram.options import text_of
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
     from typing_extensions import Buffer
 
     from nandram._core import MemoryFile
@@ -36,32 +38,32 @@ class Memory(Opened):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        capacity: str | None = None,
-        dram: str | None = None,
+        capacity: "str | int | None" = None,
+        dram: "str | int | None" = None,
         *,
-        space: str | None = None,
+        space: "str | int | None" = None,
         tokens: int | None = None,
     ) -> None:
         """Open the memory in `path`, or create it if the file does not exist or the drive begins with zeros.
 
-        `capacity`: bytes that can be allocated, such as ``"1TiB"``; optional for an existing memory. `dram`: size of
-        the cache, by default ``"256MiB"``. For a new memory only: `space`, bytes in the file for data and saved states
-        (by default twice the capacity; unwritten space takes no disk space), and `tokens`, the maximum number of live
-        tokens (by default 256).
+        Sizes are texts with a unit, such as ``"1TiB"``, or whole numbers of bytes. `capacity`: bytes that can be
+        allocated; optional for an existing memory. `dram`: size of the cache, by default ``"256MiB"``. For a new memory
+        only: `space`, bytes in the file for data and saved states (by default twice the capacity; unwritten space takes
+        no disk space), and `tokens`, the maximum number of live tokens (by default 256).
         """
         try:
             from nandram._core import MemoryFile
         except ImportError as error:
             raise UserError("Memory needs Linux") from error
 
-        check_sizes(capacity=capacity, dram=dram, space=space)
+        in_file, in_dram = size_text("capacity", capacity), size_text("dram", dram)
         name = os.fspath(path)
         make = not Path(name).exists() or (capacity is not None and _is_empty_drive(name))
         if make and capacity is None:
             raise UserError(f"{name}: there is no memory, and a new one needs a capacity")
         if not make and (space is not None or tokens is not None):
             raise UserError(f"{name}: the memory is there already: space and tokens are what it was made with")
-        self._file = MemoryFile.open(name, make, capacity, dram, space, tokens)
+        self._file = MemoryFile.open(name, make, in_file, in_dram, size_text("space", space), tokens)
         self.path = name
 
     def alloc(self, size: int, *, name: str | None = None, temporary: bool = False) -> int:
@@ -80,13 +82,17 @@ class Memory(Opened):
 
     def array(
         self,
-        shape: int | tuple[int, ...],
+        shape: "SupportsIndex | Sequence[SupportsIndex]",
         dtype: "DTypeLike" = float,
         *,
         name: str | None = None,
         temporary: bool = False,
+        order: Literal["C", "F"] = "C",
     ) -> "NDArray[Any]":
         """Return a new array of zeros in the memory, cached in DRAM up to `dram`.
+
+        `shape`: a whole number or a sequence of them; `order`: ``"C"`` (rows) or ``"F"`` (columns, as in Fortran), as
+        in NumPy. The data begin at a page of 4 KiB.
 
         ``memory[name]`` finds it by its name, also after the memory is reopened. After a rollback it shows the restored
         values. An access to a page that cannot be read, or that a rollback or `delete` removed, ends the process with a
@@ -95,7 +101,9 @@ class Memory(Opened):
         """
         from nandram.memory import mapping
 
-        header, size = mapping.header(shape, dtype)
+        if order not in ("C", "F"):
+            raise UserError(f'order is {order!r}, expected "C" or "F"')
+        header, size = mapping.header(shape, dtype, fortran=order == "F")
         address = self.alloc(len(header) + size, name=name, temporary=temporary)
         try:
             self._file.write(address, memoryview(header))
@@ -117,16 +125,42 @@ class Memory(Opened):
             raise
 
     def __getitem__(self, name: str) -> "NDArray[Any] | memoryview":
-        """Return the named array, or a buffer if the named area holds no array."""
+        """Return the named array, or a buffer if the named area holds no array. Raises `KeyError` for other names."""
         from nandram.memory import mapping
 
-        if not isinstance(name, str):
-            raise UserError(f"found {name!r}, expected a name")
-        return mapping.array_at(self._file, *self._file.find(name))
+        return mapping.array_at(self._file, *self._named(name))
+
+    def __setitem__(self, name: str, values: "ArrayLike") -> None:
+        """Copy an array into the named one, which must have its shape and type, or into a new one of this name."""
+        data = _array_of(values)
+        if text_of("name", name) not in self:
+            columns = data.flags.f_contiguous and not data.flags.c_contiguous
+            self.array(data.shape, data.dtype, name=name, order="F" if columns else "C")[...] = data
+            return
+        found = self[name]
+        if isinstance(found, memoryview) or (found.shape, found.dtype) != (data.shape, data.dtype):
+            kind = "a buffer" if isinstance(found, memoryview) else f"an array of {found.dtype}, shape {found.shape}"
+            raise UserError(f"{name!r} is {kind}, found {data.dtype}, shape {data.shape}: delete it first")
+        found[...] = data
 
     def __delitem__(self, name: str) -> None:
-        """Delete a named area."""
-        self._file.delete(*self._file.find(name))
+        """Delete a named area. Raises `KeyError` for other names."""
+        self._file.delete(*self._named(name))
+
+    def _named(self, name: str) -> tuple[int, int]:
+        if not isinstance(name, str):
+            raise UserError(f"found {name!r}, expected a name")
+        if name not in self:
+            raise MissingNameError(f'name "{name}": no area has this name')
+        return self._file.find(name)
+
+    def __len__(self) -> int:
+        """Return the number of named areas."""
+        return len(self.names())
+
+    def __bool__(self) -> bool:
+        """Return true: a memory without names is a memory."""
+        return True
 
     def __contains__(self, name: object) -> bool:
         """Return whether an area has this name."""
@@ -165,9 +199,24 @@ class Memory(Opened):
         """Write bytes or a contiguous array at `address`."""
         self._file.write(count("address", address), bytes_of(data))
 
-    def sync(self, name: str | None = None) -> int:
-        """Make all writes durable; return a token for this state, optionally with a name."""
-        return self._file.sync(None if name is None else text_of("name", name))
+    @overload
+    def sync(self, name: str | None = None) -> int: ...
+    @overload
+    def sync(self, *, keep: Literal[False]) -> None: ...
+    @overload
+    def sync(self, name: str | None = None, *, keep: bool) -> int | None: ...
+    def sync(self, name: str | None = None, *, keep: bool = True) -> int | None:
+        """Make all writes durable; return a token for this state, optionally with a name.
+
+        Each token keeps its state until it is dropped, up to the maximum number of tokens. With ``keep=False`` there is
+        no token, and nothing to drop: after a crash the memory opens in this state, but no rollback leads to it.
+        """
+        if keep:
+            return self._file.sync(None if name is None else text_of("name", name))
+        if name is not None:
+            raise UserError(f"the name {name!r} needs a token, and keep=False makes none")
+        self._file.flush()
+        return None
 
     def rollback(self, token: int | str) -> None:
         """Restore the state of a token, given by number or name. Newer data and tokens are lost."""
@@ -237,6 +286,13 @@ class Memory(Opened):
 
     def __repr__(self) -> str:
         return f"<Memory in {self.path}>"
+
+
+def _array_of(values: "ArrayLike") -> "NDArray[Any]":
+    """Return values as an array of NumPy, without a copy if they are one."""
+    import numpy as np
+
+    return np.asanyarray(values)
 
 
 def _is_empty_drive(path: str) -> bool:

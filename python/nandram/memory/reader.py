@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
-from nandram.memory.calls import Opened, check_sizes, count
+from nandram.memory.calls import Opened, count, size_text
 
 if TYPE_CHECKING:
     from nandram._core import MemoryReading
@@ -20,16 +20,15 @@ class MemoryReader(Opened):
 
     _file: "MemoryReading"
 
-    def __init__(self, path: str | os.PathLike[str], dram: str | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], dram: "str | int | None" = None) -> None:
         """Open the memory in `path`; `dram` is the size of the cache, by default ``"256MiB"``."""
         try:
             from nandram._core import MemoryReading
         except ImportError as error:
             raise UserError("MemoryReader needs Linux") from error
 
-        check_sizes(dram=dram)
         self.path = os.fspath(path)
-        self._file = MemoryReading.open(self.path, dram)
+        self._file = MemoryReading.open(self.path, size_text("dram", dram))
 
     def go_to(self, token: int | str) -> None:
         """Switch to the state of a token, given by number or name. The memory itself does not change."""

@@ -36,6 +36,7 @@ impl<D: Device> Engine<D> {
     pub(crate) fn new(mut nvmm: Nvmm, storage: Storage<D>) -> Engine<D> {
         nvmm.keep_dense();
         let shape = storage.shape;
+        nvmm.reserve(shape.reserve);
         let tags = shape.config().tags;
         let buffer = || vec![0; shape.segment_bytes as usize].into_boxed_slice();
         Engine {

@@ -32,7 +32,7 @@ pub enum Error {
         found: &'static str,
     },
     /// The file was written by another version.
-    #[error("{path}: the memory has format {found}, but this version supports format {known}")]
+    #[error("{path}: the memory has format {found}, but this version supports formats 1 to {known}")]
     Format {
         /// The file.
         path: String,

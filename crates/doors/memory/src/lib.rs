@@ -67,6 +67,7 @@ mod pages;
 mod reader;
 mod storage;
 mod transaction;
+mod unnamed;
 
 pub use device::disk::Disk;
 pub use error::Error;

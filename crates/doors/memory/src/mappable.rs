@@ -80,6 +80,17 @@ impl MappableMemory {
         }
     }
 
+    /// Syncs without a token; see [`Memory::flush`].
+    ///
+    /// # Errors
+    /// Same as [`Memory::flush`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        match self {
+            MappableMemory::Plain(memory) => memory.flush(),
+            MappableMemory::Mapped(mapped) => mapped.flush(),
+        }
+    }
+
     /// Rolls back; see [`Memory::rollback`].
     ///
     /// # Errors

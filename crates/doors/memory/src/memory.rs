@@ -246,6 +246,22 @@ impl<D: Device> Memory<D> {
         }
     }
 
+    /// Makes all writes durable, like [`sync`](Self::sync), but keeps no token: a crash leads back to this state until
+    /// the next sync, and then nothing does.
+    ///
+    /// # Errors
+    /// If there is no space, or writing fails. Then the last sync remains the last, and the data written since stays
+    /// in DRAM and can be synced by another call.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.begin_call()?;
+        self.finish()?;
+        self.record_name(self.engine.nvmm.next_token(), None)?;
+        self.write_back_all()?;
+        self.execute(Request::Flush, catalog::PAGE)?;
+        self.engine.release(KEPT, RELEASED);
+        Ok(())
+    }
+
     /// Restores the state that `token` stands for. Newer data and tokens are lost.
     ///
     /// # Errors

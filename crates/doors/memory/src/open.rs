@@ -16,6 +16,7 @@ use crate::device::{Device, Op, Request};
 use crate::engine::Engine;
 use crate::storage::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
 use crate::storage::{Stop, Storage};
+use crate::unnamed::Unnamed;
 use crate::{Disk, Error, Memory, PAGE_BYTES};
 
 /// Options for creating or opening a memory.
@@ -48,16 +49,13 @@ pub(crate) fn io_error(path: &str, what: &'static str) -> impl FnOnce(io::Error)
 }
 
 /// Opens `path`, bypassing the page cache if the file system supports it.
-pub(crate) fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path, write: bool) -> io::Result<File> {
     let options = |direct: bool| {
         let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
         let mut options = OpenOptions::new();
         options.read(true).write(write).custom_flags(flags.bits().cast_signed());
         options
     };
-    if new {
-        options(false).create_new(true).open(path)?;
-    }
     // Opening a pipe would wait for its other end.
     let kind = path.metadata()?.file_type();
     if !(kind.is_file() || kind.is_block_device()) {
@@ -128,12 +126,13 @@ pub(crate) fn check_dram(dram: u64) -> Result<(), Error> {
 /// If the file cannot be read, or is not a memory.
 pub fn shape_of(path: &Path) -> Result<Shape, Error> {
     let name = path.display().to_string();
-    let file = open_file(path, false, false).map_err(io_error(&name, "cannot be opened"))?;
+    let file = open_file(path, false).map_err(io_error(&name, "cannot be opened"))?;
     read_shape(&file, &name)
 }
 
 impl Memory<Disk> {
-    /// Creates a memory in a new file, or on a block device whose first 64 KiB are zeros.
+    /// Creates a memory in a new file, or on a block device whose first 64 KiB are zeros. The file appears under its name
+    /// when it is a memory: a creation that fails, or is killed, leaves nothing and can be repeated.
     ///
     /// # Errors
     /// If the file exists or the device is not empty, an option is invalid, or a system call fails.
@@ -148,7 +147,10 @@ impl Memory<Disk> {
         }
         let shape = Shape::of(capacity, space, options.tokens).map_err(Error::Option)?;
         let is_drive = path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
-        let mut file = open_file(path, !is_drive, true).map_err(io_error(&name, "cannot be created"))?;
+        let created = || io_error(&name, "cannot be created");
+        let unnamed = if is_drive { None } else { Some(Unnamed::create(path).map_err(created())?) };
+        let reached = unnamed.as_ref().map_or_else(|| path.to_owned(), Unnamed::reach);
+        let mut file = open_file(&reached, true).map_err(created())?;
         lock(&file, &name)?;
         if is_drive {
             let found = length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;
@@ -163,13 +165,10 @@ impl Memory<Disk> {
             }
         } else {
             file.set_len(shape.file_bytes()).map_err(io_error(&name, "cannot be extended to its full length"))?;
-            // Make the file's name durable too.
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(parent)
-                .and_then(|parent| parent.sync_all())
-                .map_err(io_error(&name, "its directory cannot be synced"))?;
         }
-        Memory::create_on(Disk::new(file, true), shape, options.dram, &name)
+        let memory = Memory::create_on(Disk::new(file, true), shape, options.dram, &name)?;
+        unnamed.map_or(Ok(()), Unnamed::publish).map_err(created())?;
+        Ok(memory)
     }
 
     /// Opens a memory in the state of the last completed sync.
@@ -180,7 +179,7 @@ impl Memory<Disk> {
     pub fn open(path: &Path, options: &Options) -> Result<Memory<Disk>, Error> {
         check_dram(options.dram)?;
         let name = path.display().to_string();
-        let mut file = open_file(path, false, true).map_err(io_error(&name, "cannot be opened"))?;
+        let mut file = open_file(path, true).map_err(io_error(&name, "cannot be opened"))?;
         lock(&file, &name)?;
         let shape = read_shape(&file, &name)?;
         let found = length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;

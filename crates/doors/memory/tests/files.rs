@@ -76,6 +76,62 @@ fn areas_are_found_by_name_and_names_follow_their_pages() {
     assert_eq!(memory.find("field").expect("named"), (at + 10, 1000));
 }
 
+#[test]
+fn flushes_are_durable_need_no_drop_and_keep_no_state() {
+    let (place, mut memory) = create("flushed");
+    let at = memory.alloc(100_000, false).expect("enough space");
+    let token = memory.sync(Some("kept")).expect("synced");
+    // More than there may be tokens.
+    for round in 0..300u32 {
+        memory.write(at + u64::from(round % 20) * 4096, &round.to_le_bytes()).expect("written");
+        memory.flush().expect("flushed");
+    }
+    memory.write(at, b"not flushed").expect("written");
+    memory.close().expect("closed");
+    let mut memory = Memory::open(&place.0, &options()).expect("opened");
+    assert_eq!(memory.tokens().expect("read"), [(token, Some("kept".to_owned()))]);
+    let mut found = [0; 4];
+    for at_round in 280..300u32 {
+        memory.read(at + u64::from(at_round % 20) * 4096, &mut found).expect("read");
+        assert_eq!(found, at_round.to_le_bytes());
+    }
+    // Present, last flush, token: no more is needed.
+    assert!(memory.stats().controller.needed <= 25, "{:?}", memory.stats());
+    memory.rollback(token).expect("live");
+    memory.read(at, &mut found).expect("read");
+    assert_eq!(found, [0; 4]);
+}
+
+/// A memory as this program made them before it had a reserve, and as many version entries as segments.
+#[test]
+fn a_memory_of_format_1_opens_and_goes_on() {
+    let place = TempFile::new("format-1");
+    let shape = memory::Shape::of(4 << 20, 8 << 20, 16).expect("sizes that work").of_format_1();
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&place.0).expect("a file");
+    file.set_len(shape.file_bytes()).expect("a hole");
+    let mut memory = Memory::create_on(Disk::new(file, true), shape, 1 << 20, "old").expect("created");
+    let at = memory.alloc(4 << 20, false).expect("enough space");
+    memory.write(at, &vec![7; 4 << 20]).expect("written");
+    memory.sync(Some("old")).expect("synced");
+    memory.close().expect("closed");
+    assert_eq!(fs::read(&place.0).expect("there")[8], 1, "the format");
+    assert_eq!(shape_of(&place.0).expect("a memory"), shape);
+    let mut memory = Memory::open(&place.0, &options()).expect("opened");
+    let mut rng = Streams::new(2).stream("test.format");
+    for round in 0..200u8 {
+        for _ in 0..100 {
+            memory.write(at + rng.below(512) * 4096, &[round; 4096]).expect("written");
+        }
+        memory.flush().expect("flushed");
+    }
+    assert_eq!(memory.verify().expect("read").0.len(), 0);
+    let token = memory.token("old").expect("live");
+    memory.rollback(token).expect("live");
+    let mut found = vec![0; 4 << 20];
+    memory.read(at, &mut found).expect("read");
+    assert!(found.iter().all(|byte| *byte == 7));
+}
+
 /// Accesses more data than fits into DRAM at random, and compares with a copy.
 #[test]
 fn data_beyond_dram_is_kept_in_the_file() {

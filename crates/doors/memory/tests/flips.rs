@@ -219,8 +219,8 @@ fn a_flipped_bit_of_the_first_pages_is_harmless_or_named() {
         shape_of(&path).map_err(|error| error.to_string().replace(&name, "FILE"))
     };
     let mut all = BTreeSet::new();
-    // Magic, format, eight message and checksum.
-    for byte in 0..8 + 36 + 8 {
+    // Magic, format, nine words and checksum.
+    for byte in 0..8 + 40 + 8 {
         for bit in 0..8 {
             assert_eq!(reported(&[byte], bit), Ok(shape), "byte {byte}");
             assert_eq!(reported(&[4096 + byte], bit), Ok(shape), "byte {byte} of the copy");
@@ -229,9 +229,9 @@ fn a_flipped_bit_of_the_first_pages_is_harmless_or_named() {
     }
     // A different format with a valid checksum.
     let mut head = good[..4096].to_vec();
-    head[8..12].copy_from_slice(&2u32.to_le_bytes());
-    let sum = xxhash_rust::xxh3::xxh3_64(&head[..44]);
-    head[44..52].copy_from_slice(&sum.to_le_bytes());
+    head[8..12].copy_from_slice(&3u32.to_le_bytes());
+    let sum = xxhash_rust::xxh3::xxh3_64(&head[..48]);
+    head[48..56].copy_from_slice(&sum.to_le_bytes());
     fs::write(&path, &head).expect("written");
     all.insert(shape_of(&path).expect_err("another format").to_string().replace(&name, "FILE"));
     fs::write(&path, &good).expect("written");

@@ -138,6 +138,10 @@ impl MemoryFile {
         self.call(py, |memory| memory.sync(name).map(|token| token.0))
     }
 
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, MappableMemory::flush)
+    }
+
     fn rollback(&self, py: Python<'_>, token: u64) -> PyResult<()> {
         self.call(py, |memory| memory.rollback(Token(token)))
     }

@@ -19,6 +19,7 @@ impl Nvmm {
             capacity: self.blocks.capacity(),
             free_versions: self.table.available,
             collected: self.collector.rounds,
+            taken_versions: self.table.taken,
             dram_bytes: self.table.bytes_here() + self.blocks.len() as u64 * size_of::<Block>() as u64,
             ..self.stats
         }
@@ -59,9 +60,16 @@ impl Nvmm {
     }
 
     /// Reuses free blocks from the first on, and reports blocks that become free through [`released`](Self::released).
-    /// For a medium that levels its own wear and can give space back; call it before anything else.
+    /// For a medium that levels its own wear and can give space back; call it before anything else. On such a medium,
+    /// copies cost more than version entries do: collection merges versions only while half of the entries are in use.
     pub fn keep_dense(&mut self) {
         self.blocks.keep_dense();
+        self.collector.spares = true;
+    }
+
+    /// Keeps `blocks` more blocks from data, so that collection copies less; call it before anything else.
+    pub fn reserve(&mut self, blocks: u32) {
+        self.blocks.reserve(blocks);
     }
 
     /// Returns the number of free blocks that were written and not yet taken by [`released`](Self::released).

@@ -53,6 +53,7 @@ use serve::promises::Promises;
 use serve::requests::Requests;
 use space::blocks::Blocks;
 use space::collect::Collector;
+use space::gather::Gathering;
 use space::layout::Layout;
 use space::writes::Writes;
 use table::chain::Chain;
@@ -86,6 +87,7 @@ pub struct Nvmm {
     lookup: Lookup,
     durable: Durable,
     collector: Collector,
+    gathering: Gathering,
     sequence: u64,
     /// Page at which the search for an unused page continues.
     next_page: u32,
@@ -121,6 +123,7 @@ impl Nvmm {
             lookup: Lookup::default(),
             durable: Durable::default(),
             collector: Collector::default(),
+            gathering: Gathering::default(),
             sequence: 0,
             next_page: 0,
             worn_out: false,

@@ -50,6 +50,8 @@ pub enum Request {
     /// Make all completed writes durable and keep this state. Answered with [`Answer::Token`]. The cache above must
     /// write back its dirty lines before.
     Sync,
+    /// A sync that keeps no token: all completed writes become durable.
+    Flush,
     /// A sync that releases the state of `token` in the same commit.
     Replace {
         /// The token to release.

@@ -11,6 +11,10 @@ pub struct Stats {
     pub programs: [u64; 3],
     /// Blocks collected.
     pub collected: u64,
+    /// Pages whose versions were merged to gain version entries.
+    pub gathered: u64,
+    /// Version entries taken.
+    pub taken_versions: u64,
     /// Commits.
     pub commits: u64,
     /// Commits that were checkpoints of the table.
@@ -49,6 +53,8 @@ impl Stats {
             writes: self.writes - before.writes,
             programs,
             collected: self.collected - before.collected,
+            gathered: self.gathered - before.gathered,
+            taken_versions: self.taken_versions - before.taken_versions,
             commits: self.commits - before.commits,
             checkpoints: self.checkpoints - before.checkpoints,
             sweeps: self.sweeps - before.sweeps,

@@ -78,6 +78,13 @@ impl<D: Device> Mapping<D> {
         self.open()?.sync(name)
     }
 
+    /// Syncs like [`sync`](Self::sync), without a token; see [`Memory::flush`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.open()?;
+        self.save()?;
+        self.open()?.flush()
+    }
+
     /// Rolls back; see [`Memory::rollback`]. From then on the mapping shows the restored data.
     pub fn rollback(&mut self, token: Token) -> Result<(), Error> {
         let memory = self.open()?;

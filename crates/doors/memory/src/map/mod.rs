@@ -176,6 +176,14 @@ impl<D: Device + Send + 'static> Mapped<D> {
         self.pager.with_mapping(|mapping| mapping.sync(name))
     }
 
+    /// Syncs like [`sync`](Self::sync), without a token; see [`Memory::flush`].
+    ///
+    /// # Errors
+    /// Same as [`Memory::flush`].
+    pub fn flush(&self) -> Result<(), Error> {
+        self.pager.with_mapping(Mapping::flush)
+    }
+
     /// Rolls back; see [`Memory::rollback`]. From then on the mapping shows the restored data; touching a page that the
     /// restored state does not have aborts the process.
     ///

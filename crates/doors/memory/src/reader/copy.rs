@@ -1,6 +1,6 @@
 //! Copies of a reader's state, made while the writer continues: a complete memory or plain bytes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use crate::open::{DRAM_MIN, io_error};
 use crate::storage::Storage;
 use crate::storage::layout::UNIT;
 use crate::storage::sums::sum;
+use crate::unnamed::Unnamed;
 use crate::{Disk, Error, Reader};
 
 /// Number of blocks copied between checks that the state is still intact.
@@ -21,8 +22,7 @@ const EXPORT_CHUNK: usize = 1 << 20;
 
 /// Creates the file `to` as a memory in the state that the last completed sync left in `from`: with its tokens, and
 /// byte for byte the data that any of them needs, but no larger on disk. A writer of `from` continues undisturbed.
-/// Unreadable data is returned as errors and is just as damaged in the copy. The superblocks are written last, so
-/// that an interrupted copy is not taken for a memory.
+/// Unreadable data is returned as errors and is just as damaged in the copy.
 ///
 /// # Errors
 /// If `from` cannot be opened, or `to` cannot be created or written; [`Error::Stale`]. In these cases `to` does not
@@ -37,22 +37,13 @@ pub fn backup(from: &Path, to: &Path) -> Result<Vec<Error>, Error> {
     Ok(reader.verify()?.0)
 }
 
-/// Creates the file `to`, fills it with `fill` and makes it durable. Removes the file on failure.
+/// Creates the file `to` with the content that `fill` writes, durably. It appears when it is complete.
 fn create_file<T>(to: &Path, fill: impl FnOnce(&File, &str) -> Result<T, Error>) -> Result<T, Error> {
     let name = to.display().to_string();
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).open(to).map_err(io_error(&name, "cannot be created"))?;
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let durable = || file.sync_all().and_then(|()| File::open(parent)?.sync_all());
-    let filled = fill(&file, &name).and_then(|filled| match durable() {
-        Ok(()) => Ok(filled),
-        Err(error) => Err(io_error(&name, "cannot be synced")(error)),
-    });
-    if filled.is_err() {
-        // If this fails too, the leftover file has no superblock and cannot be mistaken for a memory.
-        let _ = std::fs::remove_file(to);
-    }
-    filled
+    let unnamed = Unnamed::create(to).map_err(io_error(&name, "cannot be created"))?;
+    let filled = fill(unnamed.file(), &name)?;
+    unnamed.publish().map_err(io_error(&name, "cannot be created"))?;
+    Ok(filled)
 }
 
 /// Copies the memory into `file` and returns the number of unreadable pages.

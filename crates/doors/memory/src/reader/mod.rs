@@ -49,7 +49,7 @@ impl Reader<Disk> {
     pub(crate) fn open_for(path: &Path, dram: u64, rewrite_table: bool) -> Result<Reader<Disk>, Error> {
         open::check_dram(dram)?;
         let name = path.display().to_string();
-        let mut file = open::open_file(path, false, false).map_err(io_error(&name, "cannot be opened"))?;
+        let mut file = open::open_file(path, false).map_err(io_error(&name, "cannot be opened"))?;
         let shape = open::read_shape(&file, &name)?;
         let found = open::length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;
         if found < shape.file_bytes() {

@@ -13,13 +13,14 @@
 //! the content of the blocks ([`nvmm`]).
 
 use media::Geometry;
+use nvmm::entry::INDEX_BITS;
 use nvmm::{Config, Controller, Management, Order, Policy};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::PAGE_BYTES;
 
-/// The format version that this program reads and writes.
-pub(crate) const FORMAT: u32 = 1;
+/// The newest format version, which this program writes. Format 1, which it reads too, has no reserve.
+pub(crate) const FORMAT: u32 = 2;
 /// Size of a superblock, record or mark, in bytes.
 pub(crate) const UNIT: u64 = 4096;
 /// Offsets of the two records, which are written alternately.
@@ -50,6 +51,8 @@ pub struct Shape {
     pub tokens: u32,
     /// Journal segments after which the table is checkpointed.
     pub journal: u32,
+    /// Blocks beyond those that data may fill: the more are free, the less collection copies.
+    pub reserve: u32,
 }
 
 /// The result of parsing a superblock.
@@ -83,21 +86,45 @@ impl Shape {
             return Err(format!("capacity is {capacity} bytes, expected 1 byte to 4 TiB"));
         }
         let pages = capacity.div_ceil(PAGE_BYTES) as u32 + 1;
-        // Segments written one by one need an entry each; consolidation merges the entries when they run short.
-        let versions = (8 * pages).max(4096);
-        let mut shape =
-            Shape { segment_bytes, segments, block_segments, blocks: 0, pages, versions, tokens, journal: 1024 };
+        let shape = Shape {
+            segment_bytes,
+            segments,
+            block_segments,
+            blocks: 0,
+            pages,
+            versions: 0,
+            tokens,
+            journal: 1024,
+            reserve: 0,
+        };
         let block = shape.block_bytes();
         if space < capacity {
             return Err(format!("space is {space} bytes, expected at least the capacity, {capacity}"));
         }
-        // The overhead depends slightly on the number of blocks, so iterate to a fixed point.
         let data = space.div_ceil(block) as u32;
-        shape.blocks = data;
-        while shape.blocks < data + shape.config().overhead_blocks() {
-            shape.blocks = data + shape.config().overhead_blocks();
+        // Where random writes keep half of the space in use, collection copies 0.12 of what they write; without this
+        // reserve, 0.25.
+        let versions = versions(pages, u64::from(data) * u64::from(block_segments));
+        Ok(shape.sized(data, versions, data.div_ceil(4)))
+    }
+
+    /// Sets the numbers of version entries and reserved blocks, and the number of blocks so that `data` of them hold
+    /// data.
+    fn sized(mut self, data: u32, versions: u32, reserve: u32) -> Shape {
+        let data = data + reserve;
+        (self.versions, self.blocks, self.reserve) = (versions, data, reserve);
+        // The overhead depends slightly on the number of blocks, so iterate to a fixed point.
+        while self.blocks < data + self.config().overhead_blocks() {
+            self.blocks = data + self.config().overhead_blocks();
         }
-        Ok(shape)
+        self
+    }
+
+    /// Returns the parameters of format 1: eight version entries per page, and no reserve.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_format_1(self) -> Shape {
+        self.sized(self.blocks - self.config().overhead_blocks() - self.reserve, (8 * self.pages).max(4096), 0)
     }
 
     /// Returns the number of bytes that can be allocated.
@@ -148,7 +175,8 @@ impl Shape {
     }
 
     /// Returns the configuration of the controller.
-    pub(crate) fn config(&self) -> Config {
+    #[doc(hidden)]
+    pub fn config(&self) -> Config {
         Config {
             controller: Controller(1),
             geometry: Geometry {
@@ -177,16 +205,23 @@ impl Shape {
         }
     }
 
-    fn words(&self) -> [u32; 8] {
-        let Shape { segment_bytes, segments, block_segments, blocks, pages, versions, tokens, journal } = *self;
-        [segment_bytes, segments, block_segments, blocks, pages, versions, tokens, journal]
+    fn words(&self) -> [u32; 9] {
+        let Shape { segment_bytes, segments, block_segments, blocks, pages, versions, tokens, journal, reserve } =
+            *self;
+        [segment_bytes, segments, block_segments, blocks, pages, versions, tokens, journal, reserve]
+    }
+
+    /// Returns the format and the number of words in the superblock.
+    fn format(&self) -> (u32, usize) {
+        if self.reserve == 0 { (1, 8) } else { (FORMAT, 9) }
     }
 
     /// Writes the superblock `into` a unit.
     pub(crate) fn superblock(&self, into: &mut [u8]) {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&FORMAT.to_le_bytes());
-        self.words().iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        let (format, words) = self.format();
+        bytes.extend_from_slice(&format.to_le_bytes());
+        self.words()[..words].iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
         seal(bytes, into);
     }
 
@@ -196,10 +231,10 @@ impl Shape {
             return Superblock::Foreign;
         }
         let word = |n: usize| u32::from_le_bytes(bytes[8 + n * 4..12 + n * 4].try_into().expect("4 bytes"));
-        if !is_sealed(bytes, 8 + 9 * 4) {
+        let Some(words) = [8, 9].into_iter().find(|words| is_sealed(bytes, 8 + (1 + words) * 4)) else {
             return Superblock::Damaged;
-        }
-        if word(0) != FORMAT {
+        };
+        if !(1..=FORMAT).contains(&word(0)) {
             return Superblock::Format(word(0));
         }
         let shape = Shape {
@@ -211,14 +246,27 @@ impl Shape {
             versions: word(6),
             tokens: word(7),
             journal: word(8),
+            reserve: if words > 8 { word(9) } else { 0 },
         };
-        if shape.config().check().is_ok() { Superblock::Good(shape) } else { Superblock::Damaged }
+        let fits = shape.format() == (word(0), words)
+            && shape.config().check().is_ok()
+            && u64::from(shape.config().overhead_blocks()) + u64::from(shape.reserve) < u64::from(shape.blocks);
+        if fits { Superblock::Good(shape) } else { Superblock::Damaged }
     }
 
     /// Returns basic facts for display.
     pub fn info(&self) -> Info {
         Info { shape: *self, capacity: self.capacity(), file_bytes: self.file_bytes() }
     }
+}
+
+/// Returns the number of version entries for `pages` pages and `segments` segments of data and older versions: as many
+/// as there are segments, because an entry holds at least one that is needed; two more per page, for changes of its
+/// permissions and its deletion; and those reserved for writes under way and for collection. So the space is full
+/// before the entries are, except beyond about 3 TiB, where the table's index ends: entries are then merged.
+fn versions(pages: u32, segments: u64) -> u32 {
+    let wanted = segments + 2 * u64::from(pages) + 4096;
+    wanted.min((1 << INDEX_BITS) - u64::from(pages)) as u32
 }
 
 /// Writes `into` a unit the record that commit (root, group) is durable.
@@ -272,12 +320,14 @@ mod tests {
     fn superblocks_records_and_marks_round_trip_and_detect_flipped_bits() {
         let shape = Shape::of(1 << 30, 2 << 30, 64).expect("sizes that work");
         let mut bytes = [0; UNIT as usize];
-        shape.superblock(&mut bytes);
-        assert_eq!(Shape::parse(&bytes), Superblock::Good(shape));
-        for bit in 0..8 * (8 + 36 + 8) {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(Shape::parse(&bytes), Superblock::Foreign | Superblock::Damaged), "bit {bit}");
-            bytes[bit / 8] ^= 1 << (bit % 8);
+        for (shape, words) in [(shape, 10), (shape.of_format_1(), 9)] {
+            shape.superblock(&mut bytes);
+            assert_eq!(Shape::parse(&bytes), Superblock::Good(shape));
+            for bit in 0..8 * (8 + 4 * words + 8) {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert!(matches!(Shape::parse(&bytes), Superblock::Foreign | Superblock::Damaged), "bit {bit}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
         }
         record((7, 9), &mut bytes);
         assert_eq!(parse_record(&bytes), Some((7, 9)));

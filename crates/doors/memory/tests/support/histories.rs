@@ -17,6 +17,7 @@ pub fn shape() -> Shape {
         versions: 320,
         tokens: 4,
         journal: 24,
+        reserve: 0,
     }
 }
 
@@ -87,6 +88,13 @@ impl Calls {
                 memory.set_permissions(address, page_bytes, bits)?;
                 assert!(matches!(memory.write(address, &[1]), Err(Error::NotPermitted { .. })));
                 memory.set_permissions(address, page_bytes, Permissions { write: true, ..bits })?;
+            }
+            (81..84, _) => {
+                let after = self.state.clone();
+                will(memory, &after);
+                memory.flush()?;
+                self.synced = after;
+                did(memory, &self.synced);
             }
             (84..91, _) => {
                 let name = self.rng.chance(0.3).then(|| format!("state {}", self.syncs));

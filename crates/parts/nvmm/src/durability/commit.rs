@@ -214,6 +214,7 @@ impl Nvmm {
         self.wake = true;
         let answer = self.durable.commit.answer.take();
         if let Cause::Sync(tag)
+        | Cause::Flush(tag)
         | Cause::Replace(tag, _)
         | Cause::Rollback(tag, _)
         | Cause::Drop(tag, _)

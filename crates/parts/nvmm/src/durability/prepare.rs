@@ -17,6 +17,7 @@ impl Nvmm {
         if !self.durable.commit.changed {
             match cause {
                 Cause::Sync(_) => self.sync(None)?,
+                Cause::Flush(_) => self.flush()?,
                 Cause::Replace(_, token) => self.sync(Some(token))?,
                 Cause::Rollback(_, token) => self.rollback(token)?,
                 Cause::Drop(_, token) => match self.epochs.find(token) {
@@ -32,7 +33,10 @@ impl Nvmm {
                 Cause::Open => self.durable.commit.whole = true,
             }
             self.durable.commit.changed = true;
-            self.collector.gathering_is_futile = false;
+            // A commit for collection changes nothing: a search that copies cause would never end.
+            if cause != Cause::Collection {
+                self.gathering.allow(cause != Cause::Sweep);
+            }
         }
         let refused = matches!(self.durable.commit.answer, Some(Answer::Refused(_)));
         if refused || matches!(cause, Cause::Sweep | Cause::End(_)) {
@@ -60,10 +64,7 @@ impl Nvmm {
             self.durable.commit.answer = Some(Answer::Refused(Error::TooManyTokens { live }));
             return Ok(());
         }
-        if self.epochs.now + 1 >= 1 << self.config.time_bits {
-            self.renumber()?;
-            self.durable.commit.whole = true;
-        }
+        self.ensure_epoch()?;
         if let Some(old) = old {
             self.epochs.drop(old);
             self.durable.due.stale = true;
@@ -72,6 +73,22 @@ impl Nvmm {
         let (token, dropped) = self.epochs.sync();
         self.durable.due.stale |= dropped;
         self.durable.commit.answer = Some(Answer::Token(token));
+        Ok(())
+    }
+
+    /// Ends the present epoch without a token for it.
+    fn flush(&mut self) -> Result<(), Fault> {
+        self.ensure_epoch()?;
+        self.durable.due.stale |= self.epochs.flush();
+        Ok(())
+    }
+
+    /// Renumbers the epochs if there is no number for another one.
+    fn ensure_epoch(&mut self) -> Result<(), Fault> {
+        if self.epochs.now + 1 >= 1 << self.config.time_bits {
+            self.renumber()?;
+            self.durable.commit.whole = true;
+        }
         Ok(())
     }
 

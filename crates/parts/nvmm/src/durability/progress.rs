@@ -12,6 +12,7 @@ use crate::request::Answer;
 pub(crate) enum Cause {
     /// Requested by the host.
     Sync(Tag),
+    Flush(Tag),
     Replace(Tag, Token),
     Rollback(Tag, Token),
     Drop(Tag, Token),

@@ -30,6 +30,7 @@ impl Nvmm {
             && self.requests.none_waits()
             && !self.writes.any_active()
             && self.collector.is_at_rest()
+            && self.gathering.is_at_rest()
             && self.blocks.free_count() > self.config.management.collect_start as usize
             && !self.injected.any()
     }
@@ -218,6 +219,7 @@ impl Nvmm {
             }
         }
         self.put_back();
+        self.gathering.allow(false);
         self.end_promises(tag);
         self.reply(tag, Answer::Done, out);
         Ok(())

@@ -15,6 +15,7 @@ impl Nvmm {
             let request = self.requests.request(tag);
             let cause = match request {
                 Request::Sync => Some(Cause::Sync(tag)),
+                Request::Flush => Some(Cause::Flush(tag)),
                 Request::Replace { token } => Some(Cause::Replace(tag, token)),
                 Request::Rollback { token } => Some(Cause::Rollback(tag, token)),
                 Request::Drop { token } => Some(Cause::Drop(tag, token)),
@@ -48,6 +49,7 @@ impl Nvmm {
             Request::Delete { address } => self.try_delete(tag, address, out),
             Request::SetPermissions { address, permissions } => self.try_set(tag, address, permissions, out),
             Request::Sync
+            | Request::Flush
             | Request::Replace { .. }
             | Request::Rollback { .. }
             | Request::Drop { .. }

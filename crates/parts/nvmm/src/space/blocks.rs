@@ -185,6 +185,11 @@ impl Blocks {
         }
     }
 
+    /// See [`Nvmm::reserve`](crate::Nvmm::reserve).
+    pub fn reserve(&mut self, blocks: u32) {
+        self.aside += u64::from(blocks) * u64::from(self.pages);
+    }
+
     /// Number of free blocks that were written and not taken by [`released`](Self::released).
     pub fn releasable(&self) -> usize {
         self.released.as_ref().map_or(0, BTreeSet::len)

@@ -1,4 +1,4 @@
-//! Garbage collection: moves the needed data out of a block, page by page, and gathers the segments of a page that all
+//! Garbage collection: moves the needed data out of a block, page by page, and merges the segments of a page that all
 //! kept times see alike from their entries into one (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits").
 
 use media::{Action, Class, ReadOp, Status};
@@ -17,6 +17,8 @@ pub(crate) struct Collector {
     victim: Option<u32>,
     /// Pages that may have data in it and are still to be moved.
     pages: Vec<u32>,
+    /// The page at work.
+    page: u32,
     /// The flash page from which each segment of the current page is copied.
     sources: [Option<u64>; 16],
     /// Reads under way.
@@ -28,14 +30,10 @@ pub(crate) struct Collector {
     budget: u32,
     /// A source was unreadable.
     failed: bool,
-    /// Free version entries when a block was last collected to gain entries.
-    gathered_at: Option<u32>,
-    /// Version entries are short: chains are to be merged.
-    pub gather: bool,
     /// Collects every block that has anything to gain.
     pub compact: bool,
-    /// Merging chains gained nothing, and nothing has changed since.
-    pub gathering_is_futile: bool,
+    /// Copies nothing from outside a block merely to merge versions, while version entries are plentiful.
+    pub spares: bool,
     /// Collection is switched off.
     pub still: bool,
     /// Blocks collected.
@@ -45,7 +43,7 @@ pub(crate) struct Collector {
 impl Collector {
     /// Returns whether no block is under collection, and none is due except for lack of space.
     pub fn is_at_rest(&self) -> bool {
-        self.victim.is_none() && !self.working && !self.gather && !self.compact
+        self.victim.is_none() && !self.working && !self.compact
     }
 }
 
@@ -60,9 +58,12 @@ impl Nvmm {
                     self.durable.request_commit();
                     return;
                 }
-                let wanted = low || self.collector.gather || self.collector.compact;
+                let wanted = low || self.collector.compact;
                 if !wanted || !self.start_victim(out) {
-                    return;
+                    if !self.gather(out) {
+                        return;
+                    }
+                    continue;
                 }
             }
             let Some(page) = self.collector.pages.last().copied() else {
@@ -96,11 +97,7 @@ impl Nvmm {
 
     /// Chooses a victim and finds the owners of its pages. Returns false if that is not possible now.
     fn start_victim(&mut self, out: &mut Actions) -> bool {
-        let Some(victim) = self.choose_victim(self.collector.gather) else {
-            if self.collector.gather {
-                self.end_gathering(true);
-                return false;
-            }
+        let Some(victim) = self.choose_victim() else {
             if std::mem::take(&mut self.collector.compact) && self.blocks.has_emptied() {
                 self.durable.request_commit();
                 self.wake = true;
@@ -126,7 +123,9 @@ impl Nvmm {
         self.collector.pages.sort_unstable_by(|a, b| b.cmp(a));
         self.collector.pages.dedup();
         let block = self.blocks.get(victim);
-        self.collector.budget = self.layout.pages.saturating_sub(block.valid + u32::from(block.worn)) / 2;
+        let gain = self.layout.pages.saturating_sub(block.valid + u32::from(block.worn));
+        let merges = !self.collector.spares || self.table.available < self.config.versions / 2;
+        self.collector.budget = if merges { gain / 2 } else { 0 };
         self.collector.victim = Some(victim);
         self.collector.rounds += 1;
         true
@@ -137,42 +136,17 @@ impl Nvmm {
         let block = self.blocks.get_mut(victim);
         block.longest = 0;
         assert!(
-            block.valid == 0 || block.stuck || self.collector.gather,
+            block.valid == 0 || block.stuck,
             "block {victim} was collected and still has {} valid pages",
             block.valid
         );
         self.wake = true;
-        if self.collector.gather {
-            let before = self.collector.gathered_at.replace(self.table.available);
-            if before.is_some_and(|before| self.table.available <= before) {
-                self.end_gathering(true);
-            } else if self.table.available > self.promises.entries() + 2 * self.collection_entries() {
-                self.end_gathering(false);
-            }
-        }
-    }
-
-    fn end_gathering(&mut self, futile: bool) {
-        self.collector.gather = false;
-        self.collector.gathered_at = None;
-        self.collector.gathering_is_futile = futile;
-        self.wake = true;
-    }
-
-    /// Requests that chains be merged to gain version entries. Returns false if that was tried in vain.
-    pub(crate) fn gather_first(&mut self) -> bool {
-        if !self.collector.gathering_is_futile && !self.collector.gather {
-            self.collector.gather = true;
-            self.wake = true;
-        }
-        !self.collector.gathering_is_futile
     }
 
     /// Starts to read the data of `page` in the victim. Returns false if there is none (any more).
     fn collect_page(&mut self, page: u32, out: &mut Actions) -> Result<bool, Fault> {
         let victim = self.collector.victim.expect("a block under collection");
         self.chain.fetch(page, &self.table)?;
-        let segments = self.config.segments;
         let pruned = self.prune();
         let mut classes = [0u32; 64];
         let count = self.chain.nodes.len().min(64);
@@ -185,25 +159,32 @@ impl Nvmm {
         let here = |node: &Node| node.entry.has_data() && layout.block_of(node.entry.mapping) == victim;
         let Some(first) = self.chain.nodes.iter().position(here) else { return Ok(false) };
         // Merging needs more room than it frees at first.
-        let roomy = self.blocks.free_count() >= 2;
-        let gather = roomy && first < 64;
-        let of_class = |at: usize| gather && at < 64 && classes[at] == classes[first];
+        let merges = self.blocks.free_count() >= 2 && first < 64;
+        let of_class = |at: usize| merges && at < 64 && classes[at] == classes[first];
         let elsewhere = (self.chain.nodes.iter().enumerate())
             .filter(|(at, node)| of_class(*at) && node.entry.has_data() && !here(node))
             .map(|(_, node)| node.entry.vector.count())
             .sum::<u32>();
-        let affordable = self.collector.gather || elsewhere <= self.collector.budget;
-        if affordable && gather {
-            self.collector.budget = self.collector.budget.saturating_sub(elsewhere);
+        let affordable = elsewhere <= self.collector.budget;
+        if affordable && merges {
+            self.collector.budget -= elsewhere;
         }
         let of_class = |at: usize| affordable && of_class(at);
         if self.blocks.get(victim).stuck && self.collector.failed {
             self.collector.failed = false;
             return Ok(false);
         }
+        self.copy(page, |at| at == first || of_class(at), out);
+        Ok(true)
+    }
+
+    /// Starts to copy the segments of `page`, whose chain is fetched, that the `wanted` entries hold.
+    pub(crate) fn copy(&mut self, page: u32, wanted: impl Fn(usize) -> bool, out: &mut Actions) {
+        let segments = self.config.segments;
+        self.collector.page = page;
         self.collector.sources = [None; 16];
         for (at, node) in self.chain.nodes.iter().enumerate() {
-            let wanted = node.entry.has_data() && (at == first || of_class(at));
+            let wanted = node.entry.has_data() && wanted(at);
             for bit in node.entry.vector.iter().filter(|_| wanted) {
                 let source = &mut self.collector.sources[(bit % segments) as usize];
                 assert_eq!(*source, None, "two versions of one class hold segment {} of page {page}", bit % segments);
@@ -225,7 +206,6 @@ impl Nvmm {
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
         }
-        Ok(true)
     }
 
     pub(crate) fn copy_read(&mut self, flash: u64, segment: u8, status: Status, out: &mut Actions) {
@@ -238,13 +218,13 @@ impl Nvmm {
             // The data stays where it is, and so does its block.
             self.collector.sources[segment as usize] = None;
             self.blocks.get_mut(block).stuck = true;
-            self.collector.failed = true;
+            self.collector.failed = self.collector.victim.is_some();
         }
         self.collector.reading -= 1;
         if self.collector.reading > 0 {
             return;
         }
-        let page = *self.collector.pages.last().expect("a page at work");
+        let page = self.collector.page;
         let read = (0u32..).zip(&self.collector.sources).filter(|(_, source)| source.is_some());
         let segments = read.fold(0, |segments, (segment, _)| segments | 1 << segment);
         if segments == 0 {
@@ -262,9 +242,10 @@ impl Nvmm {
         let parts = self.writes.get(number).parts().len() as u32;
         if parts + self.promises.entries() > self.table.available {
             // With so many parts it needs entries that are promised to writes: leave the block unchanged.
-            let victim = self.collector.victim.expect("a block under collection");
-            self.blocks.get_mut(victim).stuck = true;
-            self.collector.failed = true;
+            if let Some(victim) = self.collector.victim {
+                self.blocks.get_mut(victim).stuck = true;
+                self.collector.failed = true;
+            }
             self.end_page();
             return Ok(());
         }
@@ -311,9 +292,8 @@ impl Nvmm {
         self.wake = true;
     }
 
-    /// Returns the closed block that the policy prefers among those with anything to gain; with `gather`, one with a
-    /// long chain.
-    fn choose_victim(&self, gather: bool) -> Option<u32> {
+    /// Returns the closed block that the policy prefers among those with anything to gain.
+    fn choose_victim(&self) -> Option<u32> {
         let pages = self.layout.pages;
         let candidates = self.blocks.iter().filter(|(number, block)| {
             *number >= self.layout.first_data
@@ -321,14 +301,13 @@ impl Nvmm {
                 && block.writers == 0
                 && !block.stuck
                 && block.valid > 0
-                && if gather { block.longest > 1 } else { block.valid + u32::from(block.worn) < pages }
+                && block.valid + u32::from(block.worn) < pages
         });
         // With only one free block, copy as little as possible, whatever the policy.
         let policy = if self.blocks.free_count() <= 1 { Policy::Greedy } else { self.config.management.policy };
         let chosen = candidates.min_by_key(|(number, block)| {
             let gain = u64::from(pages - block.valid);
             let score = match policy {
-                _ if gather => (u64::from(block.longest), gain),
                 Policy::LongestChain => (u64::from(block.longest), gain),
                 Policy::Greedy => (gain, 0),
                 // (1 - u) / 2u x age, in integers scaled by 2^16.

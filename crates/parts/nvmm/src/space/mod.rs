@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod collect;
+pub(crate) mod gather;
 pub(crate) mod layout;
 pub(crate) mod page_write;
 pub(crate) mod place;

@@ -51,14 +51,20 @@ impl Epochs {
 
     /// Ends the present epoch. Returns whether a kept epoch is no longer kept.
     pub fn sync(&mut self) -> (Token, bool) {
-        let token = Token(self.next);
+        let (token, epoch) = (Token(self.next), self.now);
+        let dropped = self.flush();
+        self.tokens.push((token, epoch));
+        self.next += 1;
+        (token, dropped)
+    }
+
+    /// Ends the present epoch without a token. Returns whether a kept epoch is no longer kept.
+    pub fn flush(&mut self) -> bool {
         let dropped = !self.tokens.iter().any(|(_, epoch)| *epoch == self.synced);
-        self.tokens.push((token, self.now));
         self.synced = self.now;
         self.now += 1;
-        self.next += 1;
         self.look();
-        (token, dropped)
+        dropped
     }
 
     /// Returns to `epoch` and discards newer ones.
@@ -122,5 +128,15 @@ mod tests {
         let next = epochs.sync().0;
         assert!(next > tokens[3]);
         assert_eq!(epochs.views(), &[3, 2, 1]);
+    }
+
+    #[test]
+    fn a_flush_keeps_its_epoch_only_until_the_next_one() {
+        let mut epochs = Epochs::new();
+        let (token, _) = epochs.sync();
+        assert!(!epochs.flush(), "the token keeps the epoch before");
+        assert_eq!((epochs.views(), epochs.find(token)), (&[2, 1][..], Some(1)));
+        assert!(epochs.flush());
+        assert_eq!((epochs.views(), epochs.next), (&[3, 1][..], 2));
     }
 }

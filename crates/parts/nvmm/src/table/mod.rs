@@ -70,6 +70,8 @@ pub(crate) struct Table {
     pub fresh: u32,
     /// Number of free version entries.
     pub available: u32,
+    /// Number of version entries taken so far.
+    pub taken: u64,
     pages: u32,
     end: u32,
     table_chunks: u32,
@@ -94,6 +96,7 @@ impl Table {
             free: 0,
             fresh: config.pages,
             available: config.versions,
+            taken: 0,
             pages: config.pages,
             end: config.pages + config.versions,
             table_chunks: config.table_chunks(),
@@ -288,6 +291,7 @@ impl Table {
     /// Takes a version entry; [`ensure_free`](Self::ensure_free) confirmed that there is one.
     pub fn take(&mut self) -> u32 {
         self.available -= 1;
+        self.taken += 1;
         if self.free != 0 {
             let index = self.free;
             let entry = self.entry(index).expect("in DRAM");

@@ -58,6 +58,7 @@ impl World {
                 self.last_token = token.0;
                 self.memory.sync(token);
             }
+            (Request::Flush, Answer::Done) => self.memory.flush(),
             (Request::Replace { token: old }, Answer::Token(token)) => {
                 assert!(token.0 > self.last_token, "{token:?} comes a second time");
                 self.last_token = token.0;

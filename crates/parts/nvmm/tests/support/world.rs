@@ -50,8 +50,8 @@ pub struct World {
     /// Collects reads, instead of comparing them with the obvious memory.
     pub(super) probe: Option<Vec<u64>>,
     pub last_open: Option<OpenReport>,
-    /// Collections, sweeps, renumberings, checkpoints and pages rolled back, over all power cuts.
-    pub done: [u64; 5],
+    /// Collections, sweeps, renumberings, checkpoints, pages rolled back and pages merged, over all power cuts.
+    pub done: [u64; 6],
 }
 
 impl World {
@@ -78,7 +78,7 @@ impl World {
             answers: Vec::new(),
             probe: None,
             last_open: None,
-            done: [0; 5],
+            done: [0; 6],
             config,
         };
         // A new memory is complete once its first root is durable; a delete of a missing page waits for that.
@@ -237,7 +237,8 @@ impl World {
     /// Adds the controller's counters to the totals.
     pub fn count(&mut self) {
         let stats = self.nvmm.stats();
-        let now = [stats.collected, stats.sweeps, stats.renumberings, stats.checkpoints, stats.rolled_back];
+        let nvmm::Stats { collected, sweeps, renumberings, checkpoints, rolled_back, gathered, .. } = stats;
+        let now = [collected, sweeps, renumberings, checkpoints, rolled_back, gathered];
         self.done.iter_mut().zip(now).for_each(|(done, now)| *done += now);
     }
 
@@ -294,6 +295,10 @@ impl World {
                         after = self.memory.clone();
                         after.sync(token);
                     }
+                }
+                Request::Flush => {
+                    after = self.memory.clone();
+                    after.flush();
                 }
                 Request::Replace { token: old } => {
                     let token = Token(tokens.last().map_or(0, |token| token.0));
@@ -420,6 +425,7 @@ impl World {
             matches!(
                 asked.request,
                 Request::Sync
+                    | Request::Flush
                     | Request::Replace { .. }
                     | Request::Rollback { .. }
                     | Request::Drop { .. }
@@ -464,7 +470,8 @@ impl World {
             70..76 => Request::Delete { address },
             76..80 => Request::SetPermissions { address, permissions },
             80..84 => Request::Alloc { controller: None, permissions },
-            84..90 => Request::Sync,
+            84..88 => Request::Sync,
+            88..90 => Request::Flush,
             90 => Request::Replace { token },
             91..93 => Request::Rollback { token },
             93..98 => Request::Drop { token },

@@ -73,18 +73,17 @@ fn use_blocks(nvmm: &mut Nvmm, free: usize, rng: &mut Rng) {
 }
 
 /// Sorts the blocks that may be collected by each criterion, the least important one first; the first is chosen.
-fn obvious(nvmm: &Nvmm, policy: Policy, gather: bool) -> Option<u32> {
+fn obvious(nvmm: &Nvmm, policy: Policy) -> Option<u32> {
     let invalid = |block: &Block| PAGES - block.valid;
     let mut blocks: Vec<(u32, Block)> = nvmm.blocks.iter().map(|(number, block)| (number, *block)).collect();
     blocks.retain(|(number, block)| {
         let in_use = block.writers > 0 || block.stuck || block.used != Use::Closed;
         let holds_data = *number >= nvmm.layout.first_data && block.valid > 0;
-        let gains = if gather { block.longest >= 2 } else { invalid(block) > u32::from(block.worn) };
+        let gains = invalid(block) > u32::from(block.worn);
         holds_data && !in_use && gains
     });
     blocks.sort_by_key(|(_, block)| block.valid);
     match policy {
-        _ if gather => blocks.sort_by_key(|(_, block)| u16::MAX - block.longest),
         // The last free block is filled as slowly as possible.
         _ if nvmm.blocks.free_count() <= 1 => {}
         Policy::Greedy => {}
@@ -106,23 +105,9 @@ fn the_victim_is_the_first_of_a_sorted_list() {
         let mut nvmm = memory(policy);
         let free = 1 + rng.below(3) as usize;
         use_blocks(&mut nvmm, free, &mut rng);
-        for gather in [false, true] {
-            let victim = nvmm.choose_victim(gather);
-            assert_eq!(victim, obvious(&nvmm, policy, gather), "{policy:?}, {free} free, to merge chains: {gather}");
-            chosen += u32::from(victim.is_some());
-        }
+        let victim = nvmm.choose_victim();
+        assert_eq!(victim, obvious(&nvmm, policy), "{policy:?}, {free} free");
+        chosen += u32::from(victim.is_some());
     }
-    assert!(chosen > 3_000, "{chosen} victims");
-}
-
-#[test]
-fn where_no_chain_has_two_parts_none_is_merged() {
-    let mut nvmm = memory(Policy::Greedy);
-    use_blocks(&mut nvmm, 3, &mut Streams::new(2).stream("test.victims"));
-    for block in 0..nvmm.blocks.len() as u32 {
-        let state = nvmm.blocks.get_mut(block);
-        state.longest = state.longest.min(1);
-    }
-    assert!(nvmm.choose_victim(false).is_some());
-    assert_eq!(nvmm.choose_victim(true), None);
+    assert!(chosen > 1_500, "{chosen} victims");
 }
