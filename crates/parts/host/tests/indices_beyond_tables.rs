@@ -136,7 +136,7 @@ fn a_driver_of_a_shared_buffer_refuses_them() {
 #[test]
 fn processors_refuse_threads() {
     let config: CpuConfig = keys::defaults::<CpuConfig, _>(&[]);
-    refused!(cpu = Cpu::new(config.clone(), 2, 0);
+    refused!(cpu = Cpu::new(config, 2, 0);
         cpu.resume(2, NOW),
         cpu.access_for_kernel(NOW, (2, 0, false), &mut Vec::new()),
         cpu.complete(0xffff, NOW),
