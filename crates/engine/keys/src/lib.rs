@@ -6,6 +6,7 @@
 
 pub mod age;
 mod basis;
+mod defaults;
 mod key;
 mod kind;
 mod section;
@@ -14,6 +15,7 @@ mod value;
 mod words;
 
 pub use basis::Basis;
+pub use defaults::defaults;
 pub use key::{Choice, Fallback, Key, assumed, by_assumed, by_given, given};
 pub use kind::{
     AGE, BOOL, COUNT, ENERGY, FRACTION, FREQUENCY, Kind, NUMBER, POWER, RATE, SIZE, Shape, TEXT, TIME, TIMES, TRANSFERS,

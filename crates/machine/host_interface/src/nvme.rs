@@ -116,6 +116,9 @@ impl Nvme {
             let at_once = self.ringing == 0 && self.device.fetches_at_once();
             let Some((submission, tail)) = self.host.issue(now, queue, at_once, &mut host_part(s)) else { return };
             self.ring(now, queue, submission, tail, s);
+            if !self.host.can_issue(queue) {
+                return;
+            }
         }
     }
 

@@ -37,20 +37,6 @@ pub struct EmulatedDramConfig {
     pub row: u32,
 }
 
-impl Default for EmulatedDramConfig {
-    /// Eight banks; an LPDDR3-1200 of 32 bits, whose burst of eight is 32 bytes; an interconnect of 64 bits at 266 MHz.
-    fn default() -> Self {
-        EmulatedDramConfig {
-            banks: 8,
-            line: 32,
-            burst: Time::from_ps(6_667),
-            bandwidth: 2_128_000_000,
-            dram_banks: 8,
-            row: 2048,
-        }
-    }
-}
-
 /// A stream of host bursts: every `period`, `burst` lines back to back, in ascending order starting at line `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {

@@ -12,7 +12,7 @@ use crate::pool::{Pool, Taken};
 section! {
     /// Command costs other than processor time; all off by default. A request counts every mapping unit that it touches. The
     /// staging paths carry the data of requests that touch more than one, or of all.
-    #[derive(Copy, Default, Eq)]
+    #[derive(Copy, Eq)]
     Handling {
         "ftl.unit" unit: u64;
         "device.firmware.jump" jump: Time = TIME,
@@ -41,7 +41,7 @@ section! {
 
 section! {
     /// Waits that occupy no processor, between a command's decoding and its start.
-    #[derive(Copy, Default, Eq)]
+    #[derive(Copy, Eq)]
     Waits {
         "device.firmware.wait.read" read: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
@@ -77,6 +77,26 @@ section! {
 /// Number of sequential write streams that are tracked.
 pub const STREAMS: usize = 16;
 
+impl Handling {
+    /// No costs.
+    const OFF: Handling = Handling {
+        unit: 0,
+        jump: Time::ZERO,
+        staging_read: None,
+        staging_write: None,
+        staging_single_units: false,
+        waits: Waits {
+            read: Time::ZERO,
+            write: Time::ZERO,
+            trim: Time::ZERO,
+            flush: Time::ZERO,
+            append: Time::ZERO,
+            split: Time::ZERO,
+            unit: Time::ZERO,
+        },
+    };
+}
+
 /// State of the costs configured by [`Handling`].
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
@@ -91,7 +111,7 @@ pub(crate) struct Handler {
 impl Handler {
     /// Creates the state, or returns `None` if every cost is off.
     pub(crate) fn new(config: &Handling) -> Option<Handler> {
-        if *config == (Handling { unit: config.unit, ..Handling::default() }) {
+        if *config == (Handling { unit: config.unit, ..Handling::OFF }) {
             return None;
         }
         assert!(config.unit > 0, "a mapping unit of no bytes");

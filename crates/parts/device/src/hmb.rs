@@ -17,7 +17,7 @@ pub const DESCRIPTOR: u32 = 16;
 
 section! {
     /// The controller's preferences about the buffer.
-    #[derive(Copy, Default, Eq)]
+    #[derive(Copy, Eq)]
     HmbKeys {
         "device.hmb.size" size: u64 = SIZE,
             assumed("0B", "drives with DRAM do not need it"),

@@ -1,8 +1,14 @@
 //! Numbers beyond a controller's tables: each call panics or fails, in release builds too.
 
+use std::cell::Cell;
+
 use device::arbiter::Arbiter;
-use device::{Arbitration, Coalescing, Config, Event, Fetch, Nvme, OneNand, OneNandConfig, Sata, Ufs};
+use device::{
+    Arbitration, Coalescing, Config, EmulatedDramConfig, Event, Fetch, Nvme, OneNand, OneNandConfig, Sata,
+    SharedBuffer, Ufs,
+};
 use media::{Op, Request, Status, Tag};
+use shared_buffer::Layout;
 use sim::{Energy, Lane, Part, Schedule, Time};
 use testkit::refused;
 
@@ -157,4 +163,27 @@ fn a_onenand_refuses_them() {
     assert_eq!(OneNand::new(&config).energy(), Energy::ZERO);
     refused!(onenand = OneNand::new(&config); onenand.loaded(u32::MAX), onenand.discard(u32::MAX));
     assert!(!OneNand::new(&config).is_ready(u32::MAX));
+}
+
+#[test]
+fn a_device_behind_a_shared_buffer_refuses_them() {
+    let layout =
+        shared_buffer::Config { queue_pairs: 2, sq_entries: 8, cq_entries: 16, extents_max: 1, db_sectors: 64 };
+    let layout = Layout::new(layout).expect("a layout");
+    let buffer = EmulatedDramConfig { banks: 8, line: 32, burst: NOW, bandwidth: 1 << 30, dram_banks: 8, row: 2048 };
+    let region = vec![Cell::new(0u64); 1 << 13];
+    let tag = Tag(u32::from(TAG));
+    refused!(device = SharedBuffer::new(&config(), &layout, &buffer);
+        device.origin(tag),
+        device.request(tag),
+        device.fetched(tag),
+        device.is_refused(tag),
+        device.extents(tag),
+        device.is_pending(2, region.as_slice()),
+        device.data(NOW, tag, 512, &mut Nowhere),
+        device.ready(NOW, tag, &mut Nowhere),
+        device.complete(NOW, tag, OK, &mut Nowhere),
+        device.post(NOW, TAG, region.as_slice(), shared_buffer::Status::Success),
+        device.status(TAG),
+    );
 }

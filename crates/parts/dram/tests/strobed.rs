@@ -11,6 +11,17 @@ fn ck(clocks: u64) -> Time {
     Time::from_ps(clocks * CK)
 }
 
+/// DDR2-800D (JESD79-2F: 5-5-5), whose bus is held for at most 10 ms.
+fn ddr2() -> StrobedConfig {
+    StrobedConfig {
+        transfers_per_s: 800_000_000,
+        cas_latency: 5,
+        answer: Answer::Strobe,
+        waiting: Waiting::Held,
+        timeout: Time::from_ms(10),
+    }
+}
+
 fn rank(config: StrobedConfig) -> StrobedRank {
     StrobedRank::new(&config)
 }
@@ -24,7 +35,7 @@ fn deliver(rank: &mut StrobedRank, ready: Time, bytes: u64, takes: Time) -> dram
 
 #[test]
 fn data_in_the_buffer_comes_at_the_cas_latency() {
-    let mut rank = rank(StrobedConfig::default());
+    let mut rank = rank(ddr2());
     rank.expect(ck(7), 64);
     let signals = rank.answer(ck(0));
     assert_eq!((signals.read, signals.preamble, signals.data), (ck(7), ck(11), ck(12)));
@@ -32,7 +43,7 @@ fn data_in_the_buffer_comes_at_the_cas_latency() {
 
 #[test]
 fn the_strobe_follows_data_from_flash() {
-    let mut rank = rank(StrobedConfig::default());
+    let mut rank = rank(ddr2());
     rank.expect(ck(7) - Time::from_ps(1), 64);
     // Ready between two edges: the preamble begins at the next, the data one clock later.
     let signals = rank.answer(ck(40_000) + Time::from_ps(1));
@@ -45,7 +56,7 @@ fn the_strobe_follows_data_from_flash() {
 #[test]
 fn a_read_is_issued_again_after_its_time_out() {
     let timeout = ck(1_000);
-    let mut rank = rank(StrobedConfig { timeout, ..StrobedConfig::default() });
+    let mut rank = rank(StrobedConfig { timeout, ..ddr2() });
     rank.expect(ck(0), 192);
     // At the edge of the time-out the strobe still counts.
     assert_eq!(deliver(&mut rank, ck(1_000), 64, ck(4)).read, ck(0));
@@ -58,7 +69,7 @@ fn a_read_is_issued_again_after_its_time_out() {
 #[test]
 fn a_held_bus_is_free_at_the_time_out() {
     let timeout = ck(1_000);
-    let held = StrobedConfig { timeout, ..StrobedConfig::default() };
+    let held = StrobedConfig { timeout, ..ddr2() };
     let mut rank = rank(held);
     assert_eq!(rank.held(ck(5)), None, "no READ waits");
     rank.expect(ck(10), 64);
@@ -83,7 +94,7 @@ fn a_held_bus_is_free_at_the_time_out() {
 
 #[test]
 fn without_a_strobe_every_read_takes_the_fixed_time() {
-    let mut rank = rank(StrobedConfig { answer: Answer::Fixed(ck(100)), ..StrobedConfig::default() });
+    let mut rank = rank(StrobedConfig { answer: Answer::Fixed(ck(100)), ..ddr2() });
     rank.expect(ck(10), 192);
     assert_eq!(rank.held(ck(20)), None, "the controller knows when data comes");
     assert_eq!(deliver(&mut rank, ck(0), 64, ck(4)).data, ck(110));
@@ -95,7 +106,7 @@ fn without_a_strobe_every_read_takes_the_fixed_time() {
 
 #[test]
 fn a_failed_command_leaves_no_read_behind() {
-    let mut rank = rank(StrobedConfig::default());
+    let mut rank = rank(ddr2());
     rank.expect(ck(0), 4096);
     rank.cancel(4096);
     assert_eq!(rank.held(ck(50)), None);
@@ -143,7 +154,7 @@ proptest! {
         late in 0u64..CK,
     ) {
         let answer = fixed.map_or(Answer::Strobe, |clocks| Answer::Fixed(ck(clocks)));
-        let config = StrobedConfig { cas_latency, answer, timeout: ck(timeout), ..StrobedConfig::default() };
+        let config = StrobedConfig { cas_latency, answer, timeout: ck(timeout), ..ddr2() };
         let mut rank = StrobedRank::new(&config);
         rank.expect(ck(issued), 64);
         let signals = rank.answer(ck(ready).saturating_sub(Time::from_ps(late)));

@@ -191,12 +191,19 @@ impl Ftl {
                 self.collect_read_done(id, status, flash, out);
                 None
             }
-            _ => self.other_done(id, status, flash, out),
+            kind => self.other_done(id, kind, status, flash, out),
         }
     }
 
-    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<(Tag, u32)> {
-        match self.operations[id].kind {
+    fn other_done(
+        &mut self,
+        id: OpId,
+        kind: OperationKind,
+        status: Status,
+        flash: &impl Flash,
+        out: &mut Actions,
+    ) -> Option<(Tag, u32)> {
+        match kind {
             OperationKind::HostRead | OperationKind::CollectRead => unreachable!("handled by the caller"),
             OperationKind::Program if status.is_ok() => self.program_done(id, None, out),
             OperationKind::Program => self.program_failed(id, out),

@@ -37,11 +37,9 @@ impl DmaConfig {
 }
 
 impl Default for DmaConfig {
-    /// Assumed: buffers are scattered over pages; one read of 64 bytes returns four entries; a buffer of 4 KiB.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        DmaConfig { region: 4096, entries: 4, buffer: 4096 }
+    /// The defaults of the keys where `link.type` is `ddr`.
+    fn default() -> DmaConfig {
+        crate::config::default_where("ddr")
     }
 }
 

@@ -41,11 +41,9 @@ impl HmbConfig {
 }
 
 impl Default for HmbConfig {
-    /// Given: Linux's default of 128 MB; its page allocator's largest order.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        HmbConfig { limit: 128 << 20, contiguous: 4 << 20 }
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> HmbConfig {
+        crate::config::default_where("pcie")
     }
 }
 

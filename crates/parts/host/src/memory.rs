@@ -48,17 +48,9 @@ impl MemoryConfig {
 }
 
 impl Default for MemoryConfig {
-    /// DDR2-800, x64, of 1 Gb chips (JESD79-2: tREFI 7.8 us, tRFC 127.5 ns). Assumed: the latency of a row miss, 12.5 ns
-    /// each for precharge, row and column, and about as much in the controller.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        MemoryConfig {
-            bandwidth: 6_400_000_000,
-            latency: Time::from_ns(60),
-            refresh_interval: Time::from_ns(7_800),
-            refresh: Time::from_ps(127_500),
-        }
+    /// The defaults of the keys where `link.type` is `ddr`.
+    fn default() -> MemoryConfig {
+        crate::config::default_where("ddr")
     }
 }
 

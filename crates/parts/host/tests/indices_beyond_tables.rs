@@ -1,11 +1,14 @@
 //! Numbers beyond a host's tables: each call panics, in release builds too.
 
 use host::cores::Cores;
+use host::cpu::{Cpu, CpuConfig};
+use host::dma::Walk;
 use host::requests::{NOBODY, Requests};
 use host::slots::Slots;
 use host::vector::{Run, Vector};
-use host::{Ahci, Config, Delivery, Entry, Event, Nvme, Ufshci};
+use host::{Ahci, Config, Delivery, DmaConfig, Entry, Event, Nvme, SharedBuffer, Ufshci};
 use media::{Op, Request, Status};
+use shared_buffer::Layout;
 use sim::{Lane, Part, Schedule, Time};
 use testkit::refused;
 
@@ -108,5 +111,34 @@ fn slots_refuse_them() {
         host.response(NOW, 32, OK, (NOW, 32), &mut Nowhere),
         Part::handle(&mut host, NOW, Event { queue: 0, cid: 32 }, &mut Nowhere, &mut None),
         host.submit(u32::MAX, 0, read()),
+    );
+}
+
+#[test]
+fn a_chipset_refuses_slots() {
+    refused!(walk = Walk::new(&DmaConfig::default()); walk.begin(32), walk.step(32, 512));
+}
+
+#[test]
+fn a_driver_of_a_shared_buffer_refuses_them() {
+    let layout =
+        shared_buffer::Config { queue_pairs: 2, sq_entries: 8, cq_entries: 16, extents_max: 1, db_sectors: 64 };
+    let layout = Layout::new(layout).expect("a layout");
+    refused!(driver = SharedBuffer::new(&config(), &layout);
+        driver.notified(NOW, 2, &mut Nowhere),
+        driver.piece(1_000_000_000),
+        driver.submitted(2, 0),
+        driver.submitted(0, 1000),
+        driver.outstanding(2),
+    );
+}
+
+#[test]
+fn processors_refuse_threads() {
+    let config: CpuConfig = keys::defaults::<CpuConfig, _>(&[]);
+    refused!(cpu = Cpu::new(config, 2, 0);
+        cpu.resume(2, NOW),
+        cpu.access_for_kernel(NOW, (2, 0, false), &mut Vec::new()),
+        cpu.complete(0xffff, NOW),
     );
 }

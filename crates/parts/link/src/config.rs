@@ -1,6 +1,6 @@
 //! The type of a link, and the configuration of each type.
 
-use keys::{Conflict, Kind, assumed, expect, section, words};
+use keys::{Conflict, Kind, Section, Value, assumed, expect, section, words};
 
 use crate::{DdrConfig, PcieConfig, SataConfig, SharedBufferConfig, UfsConfig};
 
@@ -45,6 +45,11 @@ section! {
 
         check types;
     }
+}
+
+/// Returns the defaults of a section's keys where `link.type` is `word`.
+pub(crate) fn default_where<S: Section>(word: &'static str) -> S {
+    keys::defaults::<Keys, S>(&[("link.type", Value::Word(word))])
 }
 
 /// Configuration of a link.

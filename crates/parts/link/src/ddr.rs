@@ -98,20 +98,9 @@ impl DdrConfig {
 }
 
 impl Default for DdrConfig {
-    /// DDR2-800 (JESD79-2F: 5-5-5), x64. Assumed: the bus is held until the data is ready, or for 10 ms.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        DdrConfig {
-            transfers_per_s: 800_000_000,
-            width: 8,
-            burst_length: 8,
-            cas_latency: 5,
-            strobe: Strobe::Dqs,
-            fixed_latency: Time::from_ms(2),
-            waiting: Waiting::Held,
-            timeout: Time::from_ms(10),
-        }
+    /// The defaults of the keys where `link.type` is `ddr`.
+    fn default() -> DdrConfig {
+        crate::config::default_where("ddr")
     }
 }
 

@@ -17,14 +17,6 @@ pub struct DmiConfig {
     pub latency: Time,
 }
 
-impl Default for DmiConfig {
-    /// Given: 2 GB/s, half in each direction (Intel 965 Express Chipset Family data sheet, 2006). Assumed: the latency
-    /// of a PCI Express link, from which DMI hardly differs.
-    fn default() -> Self {
-        DmiConfig { bandwidth: 1_000_000_000, latency: Time::from_ns(150) }
-    }
-}
-
 /// Bytes of a read request or of a message without data.
 pub const MESSAGE: u32 = 16;
 /// Maximum bytes in a data packet. On average a message waits for half a packet if the wire carries data.

@@ -87,24 +87,9 @@ impl PcieConfig {
 }
 
 impl Default for PcieConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        PcieConfig {
-            generation: 4,
-            lanes: 4,
-            bandwidth: None,
-            max_payload: 256,
-            // Assumed: many root complexes split every read at 64 bytes (Neugebauer et al., "Understanding PCIe
-            // performance for end host networking", SIGCOMM 2018, model it so).
-            read_completion_boundary: Some(64),
-            // Assumed: one Ack and one UpdateFC for every second TLP; the base specification's AckFactor lets a
-            // receiver wait for 1 to 3 full packets.
-            dllp: 8,
-            // Assumed: together with `host_memory` this makes a 64-byte read take about half a microsecond, as on
-            // servers.
-            latency: Time::from_ns(150),
-            host_memory: Time::from_ns(200),
-        }
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> PcieConfig {
+        crate::config::default_where("pcie")
     }
 }
 

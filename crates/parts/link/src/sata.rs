@@ -55,15 +55,9 @@ section! {
 }
 
 impl Default for SataConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        SataConfig {
-            generation: 3,
-            auto_activate: true,
-            // Assumed: with this value sequential reads of a third-generation drive reach 560 to 570 MB/s, as real
-            // drives do.
-            handshake: Time::from_ns(400),
-        }
+    /// The defaults of the keys where `link.type` is `sata`.
+    fn default() -> SataConfig {
+        crate::config::default_where("sata")
     }
 }
 

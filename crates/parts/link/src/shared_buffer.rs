@@ -59,17 +59,9 @@ section! {
 }
 
 impl Default for SharedBufferConfig {
-    /// The prototype of Seo et al.: LPDDR3 at 600 MHz with its own channel.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        SharedBufferConfig {
-            data_buffer: 1 << 20,
-            memory: Memory::Lpddr3x1200,
-            channel: Channel::Own,
-            interleave: None,
-            traffic: 0,
-        }
+    /// The defaults of the keys where `link.type` is `shared-buffer`.
+    fn default() -> SharedBufferConfig {
+        crate::config::default_where("shared-buffer")
     }
 }
 

@@ -61,17 +61,9 @@ section! {
 }
 
 impl Default for UfsConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        UfsConfig {
-            gear: 3,
-            series: Series::B,
-            lanes: 2,
-            // Assumed: about thirty cycles of a 167 MHz UniPro clock at each end, plus both M-PHYs.
-            latency: Time::from_ns(400),
-            // Assumed: large enough that the sender never waits for credits.
-            credits: 4096,
-        }
+    /// The defaults of the keys where `link.type` is `ufs`.
+    fn default() -> UfsConfig {
+        crate::config::default_where("ufs")
     }
 }
 

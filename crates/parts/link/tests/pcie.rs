@@ -7,7 +7,7 @@ use sim::Time;
 const NONE: fn(Direction, link::Span) = |_, _| {};
 
 fn gen3x4() -> PcieConfig {
-    PcieConfig { generation: 3, lanes: 4, dllp: 0, ..PcieConfig::default() }
+    PcieConfig { generation: 3, lanes: 4, dllp: 0, read_completion_boundary: Some(64), ..PcieConfig::default() }
 }
 
 fn ps(n: u64) -> Time {

@@ -49,7 +49,7 @@ fn config() -> Config {
             program_command: Time::from_ns(200),
             erase_command: Time::from_ns(200),
         },
-        scheduling: Scheduling::default(),
+        scheduling: Scheduling::plain(),
         wear: Wear::default(),
         errors: None,
         modes: false,
@@ -58,7 +58,7 @@ fn config() -> Config {
         cycles: 0,
         variation: Variation::default(),
         faults: Faults::default(),
-        power: Power::default(),
+        power: Power::NONE,
     }
 }
 

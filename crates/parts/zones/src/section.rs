@@ -63,7 +63,7 @@ section! {
 
 section! {
     /// Controller time of zone management, which is done one command at a time, in addition to flash operations.
-    #[derive(Copy, Default, Eq)]
+    #[derive(Copy, Eq)]
     Times {
         "device.zones.open_time" open: Time = TIME,
             assumed("5us", "a change of a state in memory"),
@@ -89,5 +89,12 @@ section! {
             assumed("0s", "no effect unless a measured drive shows one"),
             "Delay of zone management by each read, write or append that arrives meanwhile.",
             when "device.namespace" is "zoned";
+    }
+}
+
+impl Default for Times {
+    /// The defaults of the keys.
+    fn default() -> Times {
+        keys::defaults::<Times, _>(&[])
     }
 }

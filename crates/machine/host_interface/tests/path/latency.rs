@@ -90,8 +90,12 @@ fn polling_needs_no_interrupt_and_all_of_a_core() {
 #[test]
 fn a_read_over_pcie_4() {
     let mut config = plain();
-    config.link =
-        link::Config::Pcie(link::PcieConfig { latency: ns(100), host_memory: ns(200), ..link::PcieConfig::default() });
+    config.link = link::Config::Pcie(link::PcieConfig {
+        latency: ns(100),
+        host_memory: ns(200),
+        read_completion_boundary: Some(64),
+        ..link::PcieConfig::default()
+    });
     let bytes = |n: u64| Time::from_ps((n as f64 * 126.953125).ceil() as u64);
     let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096));
     let fetched = ns(1000 + 100) + bytes(28) + ns(100) + bytes(24) + ns(200 + 100) + bytes(84);

@@ -57,7 +57,13 @@ fn weights_are_kept_and_urgent_comes_first() {
 fn a_saturated_pcie_link_reaches_its_bound() {
     for (op, share) in [(Op::Read, 256.0 / 280.0), (Op::Write, 64.0 / 84.0)] {
         let mut config = plain();
-        let pcie = link::PcieConfig { generation: 3, lanes: 4, dllp: 0, ..Default::default() };
+        let pcie = link::PcieConfig {
+            generation: 3,
+            lanes: 4,
+            dllp: 0,
+            read_completion_boundary: Some(64),
+            ..Default::default()
+        };
         config.link = link::Config::Pcie(pcie);
         let asked: Vec<Asked> = (0..2000).map(|n| (Time::ZERO, 0, Request::new(op, n << 17, 128 << 10))).collect();
         let mut bench = Bench::new(&config, Back::constant(ns(100)));

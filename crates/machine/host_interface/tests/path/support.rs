@@ -237,12 +237,13 @@ pub fn plain() -> Config {
             ahci: host::AhciConfig::default(),
             ufshci: host::UfshciConfig::default(),
             chipset: host::Chipset::default(),
-            shared_buffer: host::SharedBufferConfig::default(),
+            shared_buffer: host::SharedBufferConfig { uncached: ns(100), ..host::SharedBufferConfig::default() },
         },
         link: link::Config::Pcie(link::PcieConfig {
             bandwidth: Some(4_000_000_000),
             latency: ns(100),
             host_memory: ns(200),
+            read_completion_boundary: Some(64),
             ..link::PcieConfig::default()
         }),
         device: device::Config {
@@ -256,6 +257,10 @@ pub fn plain() -> Config {
                 append: ns(1000),
                 zone: ns(1000),
                 complete: Time::ZERO,
+            },
+            shared_buffer: device::SharedBufferConfig {
+                cycles: device::Cycles { fetch: 2000, complete: 1500, unit: 100, command: 500, page: 500 },
+                ..device::SharedBufferConfig::default()
             },
             ..device::Config::default()
         },
@@ -274,7 +279,7 @@ pub fn sata() -> Config {
 /// The same host with a device behind a shared buffer on its memory bus.
 pub fn shared_buffer() -> Config {
     let mut config = plain();
-    config.link = link::Config::SharedBuffer(link::SharedBufferConfig::default());
+    config.link = link::Config::SharedBuffer(link::SharedBufferConfig { data_buffer: 1 << 20, ..Default::default() });
     config.host.queue_depth = 32;
     config.device.max_commands = 32;
     config

@@ -156,3 +156,22 @@ fn read_default(key: &Key, choice: Choice) -> Value {
     let read = layer::with_value(choice.text, |value| read(&key.kind, value));
     read.unwrap_or_else(|why| panic!("the default of {}: {why}", key.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A part that reads its own defaults has the values that a file would give.
+    #[test]
+    fn a_default_is_the_same_for_a_part_and_for_a_file() {
+        for key in keys() {
+            let choices = match key.default {
+                Fallback::Is(choice) => vec![choice],
+                Fallback::By(_, choices) => choices.iter().map(|(_, choice)| *choice).collect(),
+            };
+            for choice in choices {
+                assert_eq!(choice.value(&key.kind), Some(read_default(key, choice)), "{}", key.name);
+            }
+        }
+    }
+}

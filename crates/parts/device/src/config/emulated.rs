@@ -52,18 +52,9 @@ impl SharedBufferConfig {
 }
 
 impl Default for SharedBufferConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        SharedBufferConfig {
-            clock: 266_000_000,
-            width: 8,
-            banks: 8,
-            boot: None,
-            cycles: Cycles { fetch: 2000, complete: 1500, unit: 100, command: 500, page: 500 },
-            unit: 4096,
-            page: 16384,
-            power: ControllerPower::default(),
-        }
+    /// The defaults of the keys where `link.type` is `shared-buffer`.
+    fn default() -> SharedBufferConfig {
+        crate::config::default_where("shared-buffer")
     }
 }
 
@@ -97,7 +88,7 @@ section! {
 
 section! {
     /// Power of the controller: a constant part, and the consumption of active parts, in microwatts and picojoules per byte.
-    #[derive(Copy, Default, Eq)]
+    #[derive(Copy, Eq)]
     ControllerPower {
         "device.power.always" always_uw: u64 = POWER,
             assumed("100mW", "clocks, leakage and the interfaces' delay-locked loops of a controller of 28 nm"),

@@ -45,19 +45,9 @@ section! {
 }
 
 impl Default for Firmware {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        Firmware {
-            cores: 2,
-            read: Time::from_ns(700),
-            write: Time::from_ns(700),
-            trim: Time::from_us(2),
-            trim_gib: Time::from_ms(1),
-            flush: Time::from_us(1),
-            append: Time::from_ns(700),
-            zone: Time::from_us(1),
-            complete: Time::ZERO,
-        }
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> Firmware {
+        crate::config::default_where("pcie")
     }
 }
 

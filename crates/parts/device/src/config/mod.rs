@@ -5,8 +5,8 @@ pub(crate) mod firmware;
 pub(crate) mod queues;
 
 use keys::{
-    BOOL, COUNT, Conflict, Fallback, Kind, RATE, SIZE, Shape, assumed, by_assumed, by_given, expect, given,
-    power_of_two, section, words,
+    BOOL, COUNT, Conflict, Fallback, Kind, RATE, SIZE, Section, Shape, Value, assumed, by_assumed, by_given, expect,
+    given, power_of_two, section, words,
 };
 use media::SECTOR;
 
@@ -99,26 +99,17 @@ impl Config {
     }
 }
 
+/// Returns the defaults of a section's keys where `link.type` is `word`, for flash with pages of 16 KiB that are mapped in
+/// units of 4 KiB.
+pub(crate) fn default_where<S: Section>(word: &'static str) -> S {
+    let (unit, page) = (Value::Size(4096), Value::Size(16384));
+    keys::defaults::<Config, S>(&[("link.type", Value::Word(word)), ("ftl.unit", unit), ("flash.page", page)])
+}
+
 impl Default for Config {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        Config {
-            max_commands: 512,
-            fetch_burst: 8,
-            arbitration: Arbitration::RoundRobin,
-            arbitration_burst: Some(8),
-            weights: Weights { high: 8, medium: 4, low: 2 },
-            priorities: Vec::new(),
-            coalescing: Coalescing::OFF,
-            hmb: HmbKeys::default(),
-            firmware: Firmware::default(),
-            handling: Handling::default(),
-            dram_bandwidth: None,
-            bypass_flash: false,
-            shared_buffer: SharedBufferConfig::default(),
-            utp: Utp::default(),
-            buffering: Buffering::Streamed,
-        }
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> Config {
+        default_where("pcie")
     }
 }
 
@@ -146,10 +137,8 @@ impl Utp {
 }
 
 impl Default for Utp {
-    /// The attributes' defaults (UFS 2.0, JESD220B, 14.3).
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        Utp { segment: 4096, ready_to_transfers: 2 }
+    /// The defaults of the keys where `link.type` is `ufs`.
+    fn default() -> Utp {
+        default_where("ufs")
     }
 }

@@ -330,25 +330,40 @@ impl Queues {
     }
 
     /// Appends bursts that continue the newest run.
+    #[inline]
     pub(crate) fn extend_newest(&mut self, kind: RequestKind, arrivals: Arrivals) {
-        let run = *self.get(self.newest);
         if self.entries[self.newest as usize].extend(arrivals) {
             self.places[kind as usize].length += arrivals.bursts;
             self.order += u64::from(arrivals.bursts);
-            return;
+        } else {
+            self.continue_newest(kind, arrivals);
         }
+    }
+
+    /// Appends bursts in the columns after the newest run as a run of their own.
+    #[inline(never)]
+    fn continue_newest(&mut self, kind: RequestKind, arrivals: Arrivals) {
+        let run = *self.get(self.newest);
         let column = run.column + run.arrivals.bursts as u16;
         self.append(kind, Entry { order: self.order, arrivals, column, next: NONE, ..run });
     }
 
     /// Removes bursts of a bank's hit, the first of a run; the next burst of the same row becomes the hit.
+    #[inline]
     pub(crate) fn take(&mut self, kind: RequestKind, entry: u8, bursts: u32) {
-        let k = kind as usize;
-        self.places[k].length -= bursts;
-        if bursts < self.get(entry).arrivals.bursts {
-            self.entries[entry as usize].shorten(bursts);
-            return;
+        self.places[kind as usize].length -= bursts;
+        let run = &mut self.entries[entry as usize];
+        if bursts < run.arrivals.bursts {
+            run.shorten(bursts);
+        } else {
+            self.take_run(kind, entry);
         }
+    }
+
+    /// Removes a bank's hit, a whole run.
+    #[inline(never)]
+    fn take_run(&mut self, kind: RequestKind, entry: u8) {
+        let k = kind as usize;
         let Entry { rank, bank, row, next: after, .. } = *self.get(entry);
         let queue = &mut self.ranks[rank as usize];
         let list = &mut queue.banks[bank as usize];

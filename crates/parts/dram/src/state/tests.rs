@@ -2,11 +2,11 @@
 
 use crate::device::{Device, Timing};
 use crate::request::{RankKind, RequestKind};
-use crate::state::bank::Gaps;
+use crate::state::bank::{BANKS, Gaps, PerBank};
 use crate::state::constraints::{GROUPS, LIMITS};
 use crate::state::per_rank::{PerRank, RANKS};
 use crate::state::power::PowerState;
-use crate::state::{ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, RankActivity, class};
+use crate::state::{CLOSED, ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, RankActivity, class};
 
 fn device(change: impl Fn(&mut Timing)) -> Device {
     let mut device = Device::preset("DDR5-4800").expect("a preset");
@@ -145,6 +145,34 @@ fn each_of_as_many_ranks_as_a_channel_can_have_has_its_own_value() {
     (0..RANKS).for_each(|rank| values[rank] += 100 * rank);
     assert!((0..RANKS).all(|rank| values[rank] == 101 * rank));
     assert!(values.iter().enumerate().all(|(rank, value)| *value == 101 * rank));
+}
+
+#[test]
+fn each_of_as_many_banks_as_a_rank_can_have_has_its_own_value() {
+    let mut values = PerBank([0; BANKS]);
+    (0..BANKS).for_each(|bank| values[bank] += 100 + bank);
+    assert!((0..BANKS).all(|bank| values[bank] == 100 + bank));
+}
+
+#[test]
+fn the_first_data_may_be_that_of_a_read_or_of_a_write() {
+    for (cl, cwl) in [(30, 28), (28, 30)] {
+        let device = device(|t| (t.cl, t.cwl, t.dqsck) = (cl, cwl, 0));
+        let state = ChannelState::new(&device, &[RankKind::Dram], true);
+        assert_eq!(state.data_min(), 28 + u64::from(device.burst_clocks()), "CL {cl}, CWL {cwl}");
+    }
+}
+
+#[test]
+fn an_automatic_precharge_closes_its_bank_alone() {
+    let mut state = state();
+    for bank in [0, 9] {
+        state.activate(100 * (bank as u64 + 1), 0, bank, 7);
+    }
+    state.column(2_000, RequestKind::Read, 0, 9, 1);
+    state.auto_precharge(0, 9);
+    assert_eq!((state.ranks[0].open, state.bank(0, 9).row, state.bank(0, 0).row), (1, CLOSED, 7));
+    assert_eq!((state.stats.activates, state.ranks[0].activity.activates), (2, 2));
 }
 
 #[test]

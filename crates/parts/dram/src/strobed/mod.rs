@@ -49,17 +49,3 @@ pub struct StrobedConfig {
     /// Time after which the controller gives up a READ, lets others use the bus, and issues it again.
     pub timeout: Time,
 }
-
-impl Default for StrobedConfig {
-    /// DDR2-800D (JESD79-2F: 5-5-5). Assumed: the bus is held, since the paper has no signal besides DQS, and a
-    /// time-out far above the drive's longest operation.
-    fn default() -> Self {
-        StrobedConfig {
-            transfers_per_s: 800_000_000,
-            cas_latency: 5,
-            answer: Answer::Strobe,
-            waiting: Waiting::Held,
-            timeout: Time::from_ms(10),
-        }
-    }
-}

@@ -194,7 +194,32 @@ impl Ftl {
 
 #[cfg(test)]
 mod tests {
-    use super::Refresh;
+    use media::{PageAddr, PlaneMask};
+
+    use super::{Refresh, URGENT};
+
+    #[test]
+    fn a_block_is_due_with_the_read_that_reaches_its_limit() {
+        let limit = 2 * URGENT;
+        let config = crate::config::Refresh { reads: Some(limit), age_s: None, drive_age_s: 0 };
+        let mut refresh = Refresh { config, reads: vec![0; 4], planes: 1, blocks: 4, ..Refresh::default() };
+        let page = PageAddr { die: 0, planes: PlaneMask::one(0), block: 2, page: 0 };
+        for read in 1..limit + 4 {
+            refresh.read(2, page);
+            assert_eq!(refresh.due.iter().any(|due| due.block == 2), read >= limit, "read {read}");
+            assert_eq!(refresh.is_urgent(2), read >= limit + 2, "read {read}");
+        }
+        assert_eq!((refresh.due.len(), &refresh.reads[..]), (1, &[0, 0, limit + 3, 0][..]));
+    }
+
+    #[test]
+    fn a_block_is_as_old_as_its_oldest_program() {
+        let mut refresh = Refresh { written_s: vec![0; 2], ..Refresh::default() };
+        for written_s in [70, 50, 60] {
+            refresh.found(1, written_s);
+        }
+        assert_eq!(refresh.written_s, [0, 50]);
+    }
 
     #[test]
     fn only_a_block_beyond_its_limit_is_urgent() {

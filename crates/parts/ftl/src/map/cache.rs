@@ -77,8 +77,7 @@ impl Ftl {
         }
         let state = cache.state[t as usize];
         if state != ABSENT && state & FETCHING == 0 {
-            cache.touch(state);
-            let away = cache.frames[state as usize].away;
+            let away = cache.touch(state);
             self.stats.map_hits += 1;
             if away {
                 self.stats.map_host_hits += 1;
@@ -117,9 +116,8 @@ impl Ftl {
                 cache.wanted.add(wanted);
             }
         } else if state & FETCHING == 0 {
-            cache.touch(state);
             cache.dirty[t as usize] = true;
-            if cache.frames[state as usize].away {
+            if cache.touch(state) {
                 let id = self.host_access(OperationKind::HostCopy, t, HostMemory::LINE, true, out);
                 self.moves_entries(id, unit, count);
             }
@@ -290,16 +288,16 @@ impl Ftl {
 
     /// Writes the changed translation units of `frame` back. Returns false if there are not enough slots.
     fn write_frame_back(&mut self, frame: u32, out: &mut Actions) -> bool {
-        for t in self.cache().span(frame) {
-            if !self.cache().changed(t, frame) {
-                continue;
-            }
-            let logical = self.cache().first + t;
+        let map = self.cache();
+        let (first, mut span) = (map.first, map.span(frame));
+        while let Some(t) = self.cache().next_changed(frame, &mut span) {
+            let logical = first + t;
             if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
                 return false;
             }
-            self.cache().dirty[t as usize] = false;
-            if self.cache().frames[frame as usize].away {
+            let map = self.cache();
+            map.dirty[t as usize] = false;
+            if map.frames[frame as usize].away {
                 let id = self.host_access(OperationKind::HostCopy, t, 1 << self.layout.unit_shift, false, out);
                 self.operations[id].mask = 1;
                 self.moves_translation(id, t);
@@ -310,11 +308,9 @@ impl Ftl {
 
     /// Drops `frame`, and frees its place in host memory.
     pub(super) fn drop_frame(&mut self, frame: u32, out: &mut Actions) {
-        let map = self.cache();
-        if let Some(frame) = map.number_away(frame) {
+        if let Some(frame) = self.cache().drop_frame(frame) {
             out.actions.push(Action::HostMemoryFree { frame });
         }
-        map.drop_frame(frame);
     }
 
     /// Evicts the map from host memory, as far as there are slots. Returns true when none of it is left there.

@@ -153,57 +153,64 @@ impl MapCache {
         list.filter(|id| self.frames[*id as usize].away).collect()
     }
 
-    fn unlink(&mut self, frame: u32) {
-        let Frame { previous, next, .. } = self.frames[frame as usize];
-        match previous {
-            NIL => self.oldest = next,
-            p => self.frames[p as usize].next = next,
-        }
-        match next {
-            NIL => self.newest = previous,
-            n => self.frames[n as usize].previous = previous,
-        }
-    }
-
-    fn link_newest(&mut self, frame: u32) {
-        let newest = self.newest;
+    /// Takes `frame` out of the order of eviction and frees its number. Returns its last state.
+    fn unlink(&mut self, frame: u32) -> Frame {
         let f = &mut self.frames[frame as usize];
-        (f.previous, f.next) = (newest, NIL);
-        match newest {
-            NIL => self.oldest = frame,
-            n => self.frames[n as usize].next = frame,
+        let was = *f;
+        f.next = std::mem::replace(&mut self.free, frame);
+        match was.previous {
+            NIL => self.oldest = was.next,
+            p => self.frames[p as usize].next = was.next,
         }
-        self.newest = frame;
+        match was.next {
+            NIL => self.newest = was.previous,
+            n => self.frames[n as usize].previous = was.previous,
+        }
+        was
     }
 
-    pub fn touch(&mut self, frame: u32) {
+    /// Records a use of `frame`. Returns true if it is in host memory.
+    #[inline]
+    pub fn touch(&mut self, frame: u32) -> bool {
         match self.eviction {
-            Eviction::Lru if self.newest != frame => {
-                self.unlink(frame);
-                self.link_newest(frame);
-            }
+            Eviction::Lru if self.newest != frame => return self.renew(frame),
             Eviction::Clock => self.frames[frame as usize].used = true,
             Eviction::Lru | Eviction::Fifo => {}
         }
+        self.frames[frame as usize].away
+    }
+
+    /// Moves `frame`, which is not the newest, behind the newest. Returns true if it is in host memory.
+    fn renew(&mut self, frame: u32) -> bool {
+        let newest = std::mem::replace(&mut self.newest, frame);
+        let frames = &mut *self.frames;
+        let f = &mut frames[frame as usize];
+        let Frame { previous, next, away, .. } = *f;
+        (f.previous, f.next) = (newest, NIL);
+        match previous {
+            NIL => self.oldest = next,
+            p => frames[p as usize].next = next,
+        }
+        // Only the newest frame has no next one.
+        frames[next as usize].previous = previous;
+        frames[newest as usize].next = frame;
+        away
     }
 
     /// Inserts translation unit `t`, with the changes that waited for it. Returns true if it is in host memory.
     pub fn insert(&mut self, t: u32, dirty: bool) -> bool {
         let group = t >> self.group_shift;
-        let id = match self.frame_of[group as usize] {
+        let (id, away) = match self.frame_of[group as usize] {
             NIL => self.add(t),
-            id => {
-                self.touch(id);
-                id
-            }
+            id => (id, self.touch(id)),
         };
         let dirty = self.pending.take(t) || dirty;
         (self.state[t as usize], self.dirty[t as usize]) = (id, dirty);
-        self.frames[id as usize].away
+        away
     }
 
-    /// Adds a frame for translation unit `t`.
-    fn add(&mut self, t: u32) -> u32 {
+    /// Adds a frame for translation unit `t`. Returns its number, and true if it is in host memory.
+    fn add(&mut self, t: u32) -> (u32, bool) {
         let [near, _] = self.used;
         let away = match self.victim() {
             _ if near < self.capacity[0] => false,
@@ -215,33 +222,49 @@ impl MapCache {
             _ => true,
         };
         let group = if away { t >> self.group_shift } else { t };
-        let frame = Frame { group, away, used: false, previous: NIL, next: NIL };
+        let newest = self.newest;
+        let frame = Frame { group, away, used: false, previous: newest, next: NIL };
         let id = if self.free == NIL {
             self.frames.push(frame);
             self.frames.len() as u32 - 1
         } else {
             let id = self.free;
-            self.free = self.frames[id as usize].next;
-            self.frames[id as usize] = frame;
+            let place = &mut self.frames[id as usize];
+            self.free = place.next;
+            *place = frame;
             id
         };
-        self.link_newest(id);
+        match newest {
+            NIL => self.oldest = id,
+            n => self.frames[n as usize].next = id,
+        }
+        self.newest = id;
         if away {
             self.frame_of[group as usize] = id;
         }
         self.used[usize::from(away)] += 1;
-        id
+        (id, away)
     }
 
     /// Returns the frame to evict next.
     fn victim(&mut self) -> u32 {
-        while self.oldest != NIL && self.frames[self.oldest as usize].used {
-            let passed = self.oldest;
-            self.frames[passed as usize].used = false;
-            self.unlink(passed);
-            self.link_newest(passed);
+        // Only the clock sets the mark.
+        if self.eviction == Eviction::Clock {
+            self.pass_used();
         }
         self.oldest
+    }
+
+    /// Moves used frames behind the newest, until the oldest is not used.
+    fn pass_used(&mut self) {
+        while let Some(passed) = self.frames.get_mut(self.oldest as usize)
+            && passed.used
+        {
+            passed.used = false;
+            if self.oldest != self.newest {
+                self.renew(self.oldest);
+            }
+        }
     }
 
     /// Returns true if changes wait for room in the cache.
@@ -293,15 +316,13 @@ impl MapCache {
     /// Returns the range of translation units that `frame` covers.
     pub fn span(&self, frame: u32) -> std::ops::Range<u32> {
         let Frame { group, away, .. } = self.frames[frame as usize];
+        self.span_of(group, away)
+    }
+
+    fn span_of(&self, group: u32, away: bool) -> std::ops::Range<u32> {
         let shift = if away { self.group_shift } else { 0 };
         let from = group << shift;
         from..(from + (1 << shift)).min(self.state.len() as u32)
-    }
-
-    /// Returns the number by which a performer knows `frame`, if it is in host memory.
-    pub fn number_away(&self, frame: u32) -> Option<u32> {
-        let Frame { group, away, .. } = self.frames[frame as usize];
-        away.then_some(group)
     }
 
     /// Returns the number of the frame in host memory that holds or would hold translation unit `t`, and its position in
@@ -316,20 +337,27 @@ impl MapCache {
         self.state[t as usize] == frame && self.dirty[t as usize]
     }
 
-    pub fn drop_frame(&mut self, frame: u32) {
-        let Frame { group, away, .. } = self.frames[frame as usize];
-        self.unlink(frame);
+    /// Removes translation units from the start of `span`, a part of the range that `frame` covers, up to the first that is
+    /// newer in the frame than in flash. Returns that one.
+    pub fn next_changed(&self, frame: u32, span: &mut std::ops::Range<u32>) -> Option<u32> {
+        span.find(|t| self.changed(*t, frame))
+    }
+
+    /// Drops `frame`. Returns the number by which a performer knows it, if it is in host memory.
+    pub fn drop_frame(&mut self, frame: u32) -> Option<u32> {
+        let Frame { group, away, .. } = self.unlink(frame);
         self.used[usize::from(away)] -= 1;
-        for t in self.span(frame) {
-            if self.state[t as usize] == frame {
-                self.state[t as usize] = ABSENT;
+        let span = self.span_of(group, away);
+        for state in &mut self.state[span.start as usize..span.end as usize] {
+            if *state == frame {
+                *state = ABSENT;
             }
         }
-        if away {
-            self.frame_of[group as usize] = NIL;
+        if !away {
+            return None;
         }
-        self.frames[frame as usize].next = self.free;
-        self.free = frame;
+        self.frame_of[group as usize] = NIL;
+        Some(group)
     }
 
     /// Drops all frames in host memory; returns the translation units whose newest version was only there.

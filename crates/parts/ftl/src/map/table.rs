@@ -70,6 +70,24 @@ impl Table {
         }
     }
 
+    /// Returns the location of `unit`, unless it follows from the rule of a laid-out drive.
+    #[inline]
+    pub(crate) fn held(&self, unit: u32) -> Option<Location> {
+        match &self.entries {
+            Entries::Laid(touched) => touched.touched(unit),
+            Entries::Chunks(_) => Some(self.get(unit)),
+        }
+    }
+
+    /// Returns the location of a `unit` for which [`held`](Self::held) has none.
+    #[inline]
+    pub(crate) fn by_rule(&self, unit: u32) -> Location {
+        match &self.entries {
+            Entries::Laid(touched) => touched.by_rule(unit),
+            Entries::Chunks(_) => Location::NOWHERE,
+        }
+    }
+
     /// Returns the entry of `unit`, mutable, if it was set; otherwise `None`, or an entry that names no place.
     #[inline]
     pub fn entry(&mut self, unit: u32) -> Option<&mut Location> {

@@ -38,14 +38,24 @@ impl Touched {
     /// Returns the location of `unit`.
     #[inline]
     pub(crate) fn get(&self, unit: u32) -> Location {
+        self.touched(unit).unwrap_or_else(|| self.by_rule(unit))
+    }
+
+    /// Returns the location of `unit` if it was touched.
+    #[inline]
+    pub(crate) fn touched(&self, unit: u32) -> Option<Location> {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
-        if leaf != 0 {
-            // SAFETY: the directory holds numbers of leaves, which are never removed.
-            let entry = unsafe { self.leaves.get_unchecked(leaf as usize - 1) }[unit as usize % LEAF];
-            if entry != Location::UNTOUCHED {
-                return entry;
-            }
+        if leaf == 0 {
+            return None;
         }
+        // SAFETY: the directory holds numbers of leaves, which are never removed.
+        let entry = unsafe { self.leaves.get_unchecked(leaf as usize - 1) }[unit as usize % LEAF];
+        (entry != Location::UNTOUCHED).then_some(entry)
+    }
+
+    /// Returns the location of a `unit` that was not touched.
+    #[inline]
+    pub(crate) fn by_rule(&self, unit: u32) -> Location {
         by_rule(&self.rule, unit)
     }
 

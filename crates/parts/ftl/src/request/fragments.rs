@@ -31,8 +31,9 @@ impl Fragments {
             return self.all.len() as u32 - 1;
         }
         let id = self.free;
-        self.free = self.all[id as usize].next;
-        self.all[id as usize] = fragment;
+        let place = &mut self.all[id as usize];
+        self.free = place.next;
+        *place = fragment;
         id
     }
 
@@ -43,9 +44,9 @@ impl Fragments {
     }
 
     pub(crate) fn take(&mut self, chain: u32) -> Fragment {
-        let fragment = self.all[chain as usize];
-        self.all[chain as usize].next = self.free;
-        self.free = chain;
+        let place = &mut self.all[chain as usize];
+        let fragment = *place;
+        place.next = std::mem::replace(&mut self.free, chain);
         fragment
     }
 }

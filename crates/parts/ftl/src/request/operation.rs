@@ -57,6 +57,8 @@ pub struct Operation {
     pub subject: u32,
     /// First flash unit.
     pub unit: u32,
+    /// Block of that unit (host read).
+    pub block: u32,
     /// First logical unit.
     pub logical: u32,
     /// Number of units.
@@ -93,6 +95,7 @@ impl Operation {
             kind,
             subject,
             unit: 0,
+            block: 0,
             logical: 0,
             count: 0,
             bytes: 0,

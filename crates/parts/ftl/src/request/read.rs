@@ -94,13 +94,16 @@ impl Ftl {
         at_hand: &mut u64,
         out: &mut Actions,
     ) -> Option<Run> {
-        let place = self.place(unit);
+        let held = self.map.table.held(unit);
         if self.durability.is_lost(unit) {
             self.requests.commands[tag].status = Status::Uncorrectable;
             *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
             return None;
         }
-        if let DecodedLocation::Buffer(slot) = place {
+        let buffers = self.buffer.slots.count();
+        if let Some(location) = held
+            && let DecodedLocation::Buffer(slot) = location.place(buffers)
+        {
             self.read_slot(tag, unit, slot, at_hand, out);
             return None;
         }
@@ -108,12 +111,15 @@ impl Ftl {
             match self.map_ready(unit, out) {
                 Ready::Now => {}
                 Ready::After(id) => {
-                    self.operations[id].waiters = self.requests.fragments.chain(tag, unit, self.operations[id].waiters);
+                    let waiters = &mut self.operations[id].waiters;
+                    *waiters = self.requests.fragments.chain(tag, unit, *waiters);
                     return None;
                 }
             }
         }
-        let DecodedLocation::Flash(home) = place else {
+        // Evaluating the rule of a laid-out drive takes long: only once the read can go on.
+        let location = held.unwrap_or_else(|| self.map.table.by_rule(unit));
+        let DecodedLocation::Flash(home) = location.place(buffers) else {
             let part = self.part(tag, unit);
             self.stats.read_unwritten += 1;
             if self.config.moves {
@@ -139,11 +145,12 @@ impl Ftl {
     fn read_slot(&mut self, tag: Tag, unit: u32, slot: u32, at_hand: &mut u64, out: &mut Actions) {
         let part = self.part(tag, unit);
         let wanted = sector_mask(part.from, part.sectors);
-        if self.buffer.slots[slot].have & wanted != wanted {
-            self.buffer.slots[slot].waiters = self.requests.fragments.chain(tag, unit, self.buffer.slots[slot].waiters);
+        let s = &mut self.buffer.slots[slot];
+        if s.have & wanted != wanted {
+            s.waiters = self.requests.fragments.chain(tag, unit, s.waiters);
             return;
         }
-        if self.buffer.slots[slot].holds == Holds::Clean {
+        if s.holds == Holds::Clean {
             self.buffer.remove_clean(slot);
             self.buffer.add_clean(slot);
         }
@@ -174,9 +181,10 @@ impl Ftl {
     #[inline(always)]
     fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         let bytes = self.run_bytes(tag, logical, count);
-        let (id, operation) = self.operations.start_bare(OperationKind::HostRead, tag.0);
-        (operation.unit, operation.logical, operation.count, operation.bytes) = (unit, logical, count, bytes);
         let (block, page) = (self.layout.block_of(unit), self.layout.span(unit, count));
+        let (id, operation) = self.operations.start_bare(OperationKind::HostRead, tag.0);
+        (operation.unit, operation.block) = (unit, block);
+        (operation.logical, operation.count, operation.bytes) = (logical, count, bytes);
         self.space.blocks.pin(block);
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
@@ -197,9 +205,9 @@ impl Ftl {
     /// Handles the end of the flash read `id` of a command, and returns the data for the host.
     #[inline(always)]
     pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<(Tag, u32)> {
-        let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
+        let Operation { subject, unit, block, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
-        let (tag, block) = (Tag(subject), self.layout.block_of(unit));
+        let tag = Tag(subject);
         if !status.is_ok() {
             if self.is_copied(block) {
                 self.unpin(block, out);

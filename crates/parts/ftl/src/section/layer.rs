@@ -155,7 +155,7 @@ section! {
 
 section! {
     /// Limits at which data is rewritten in the background because of its age or of reads of its block.
-    #[derive(Copy, Default)]
+    #[derive(Copy)]
     Refresh {
         "ftl.refresh.reads" reads: Option<u32> = COUNT.within(4.0, 4294967295.0).or("off"),
             assumed("off", "flash.errors is also off, so there is no need to refresh"),
@@ -166,6 +166,13 @@ section! {
             "Age of a block's data after which idle time rewrites it; after a quarter more, it is rewritten under load as \
              well.";
         "flash.age" drive_age_s: u32;
+    }
+}
+
+impl Default for Refresh {
+    /// The defaults of the keys, in a drive that is new.
+    fn default() -> Refresh {
+        keys::defaults::<Refresh, _>(&[("flash.age", Value::Age(0))])
     }
 }
 

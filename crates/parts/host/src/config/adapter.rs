@@ -30,9 +30,9 @@ impl AhciConfig {
 }
 
 impl Default for AhciConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        AhciConfig { region: 4096, queued_trim: false }
+    /// The defaults of the keys where `link.type` is `sata`.
+    fn default() -> AhciConfig {
+        crate::config::default_where("sata")
     }
 }
 
@@ -77,16 +77,9 @@ impl UfshciConfig {
 }
 
 impl Default for UfshciConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        UfshciConfig {
-            register_write: Time::from_ns(150),
-            memory_latency: Time::from_ns(200),
-            dma: 1_600_000_000,
-            region: 4096,
-            aggregation: Aggregation::OFF,
-            invalidation_512kib: Time::ZERO,
-        }
+    /// The defaults of the keys where `link.type` is `ufs`.
+    fn default() -> UfshciConfig {
+        crate::config::default_where("ufs")
     }
 }
 

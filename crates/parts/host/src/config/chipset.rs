@@ -7,10 +7,8 @@ use crate::{DmaConfig, MemoryConfig};
 
 words! {
     /// The connection between the processors and the storage port.
-    #[derive(Default)]
     ChipsetModel {
         /// Included in the adapter's times.
-        #[default]
         Hidden = "hidden",
         /// North Bridge with main memory, DMI, South Bridge, each with its own bandwidth and latency.
         Bridges = "bridges",
@@ -19,7 +17,7 @@ words! {
 
 section! {
     /// The parts between processors and storage: front-side bus, North Bridge with main memory, South Bridge.
-    #[derive(Default, Eq)]
+    #[derive(Eq)]
     Chipset {
         "host.chipset" model: ChipsetModel = Kind::words(ChipsetModel::WORDS),
             Fallback::By("link.type", &[
@@ -47,5 +45,12 @@ section! {
         table dma: DmaConfig;
         /// Main memory.
         table memory: MemoryConfig;
+    }
+}
+
+impl Default for Chipset {
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> Chipset {
+        crate::config::default_where("pcie")
     }
 }

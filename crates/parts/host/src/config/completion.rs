@@ -57,10 +57,8 @@ impl Completion {
 }
 
 impl Default for Completion {
-    /// An interrupt that costs about 2 us before the completion.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        Completion::interrupts(Time::from_ns(800), Time::from_ns(1000))
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> Completion {
+        crate::config::default_where("pcie")
     }
 }

@@ -4,7 +4,9 @@ pub(crate) mod adapter;
 pub(crate) mod chipset;
 pub(crate) mod completion;
 
-use keys::{COUNT, Conflict, Fallback, SIZE, TIME, Why, assumed, by_assumed, by_given, expect, given, section};
+use keys::{
+    COUNT, Conflict, Fallback, SIZE, Section, TIME, Value, Why, assumed, by_assumed, by_given, expect, given, section,
+};
 use media::SECTOR;
 use sim::Time;
 
@@ -103,24 +105,16 @@ impl Config {
     }
 }
 
+/// Returns the defaults of a section's keys where `link.type` is `word`. The driver of a shared buffer also reads a key of the
+/// link and one of the device: the buffer is outside of interleaved memory, and there is no boot mode.
+pub(crate) fn default_where<S: Section>(word: &'static str) -> S {
+    let others = [("link.type", word), ("link.interleave", "outside"), ("device.emulated.boot", "none")];
+    keys::defaults::<Config, S>(&others.map(|(key, word)| (key, Value::Word(word))))
+}
+
 impl Default for Config {
-    /// An NVMe driver of Linux, with smaller commands.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        Config {
-            cores: 8,
-            queue_pairs: Some(8),
-            queue_depth: 1024,
-            submit: Time::from_ns(700),
-            complete: Time::from_ns(400),
-            completion: Completion::default(),
-            max_transfer: 128 << 10,
-            hmb: HmbConfig::default(),
-            ahci: AhciConfig::default(),
-            shared_buffer: SharedBufferConfig::default(),
-            ufshci: UfshciConfig::default(),
-            chipset: Chipset::default(),
-        }
+    /// The defaults of the keys where `link.type` is `pcie`.
+    fn default() -> Config {
+        default_where("pcie")
     }
 }

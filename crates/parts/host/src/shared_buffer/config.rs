@@ -56,18 +56,9 @@ section! {
 }
 
 impl Default for SharedBufferConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        SharedBufferConfig {
-            transfer: Transfer::Dma,
-            dma: DmaConfig::default(),
-            word: 1,
-            uncached: Time::from_ns(100),
-            invalidation_512kib: Time::from_us(290),
-            extents: 1,
-            shrink: None,
-            boot: None,
-        }
+    /// The defaults of the keys where `link.type` is `shared-buffer`.
+    fn default() -> SharedBufferConfig {
+        crate::config::default_where("shared-buffer")
     }
 }
 

@@ -55,17 +55,9 @@ impl DmaConfig {
 }
 
 impl Default for DmaConfig {
-    /// For tests and examples; system files have the defaults of their keys.
-    fn default() -> Self {
-        DmaConfig {
-            bandwidth: Some(450_000_000),
-            piece: 64 << 10,
-            run: None,
-            setup: Time::from_us(5),
-            descriptor: Time::from_ns(200),
-            delivery: Time::from_us(4),
-            handler: Time::from_us(5),
-        }
+    /// The defaults of the keys where `link.type` is `shared-buffer`.
+    fn default() -> DmaConfig {
+        crate::config::default_where("shared-buffer")
     }
 }
 

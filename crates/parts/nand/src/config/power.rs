@@ -6,7 +6,7 @@ const ICC: &str = "25 mA at 3.3 V, within the range of ONFI data sheets for an a
 
 section! {
     /// Power and energy.
-    #[derive(Copy, Default, Eq)]
+    #[derive(Copy, Eq)]
     Power {
         "flash.power.read" read_uw: u64 = POWER,
             assumed("82.5mW", ICC),
@@ -27,4 +27,10 @@ section! {
             assumed("33uW", "10 uA at 3.3 V"),
             "Power of a die while its array is idle.";
     }
+}
+
+impl Power {
+    /// No power, where energy does not matter.
+    pub const NONE: Power =
+        Power { read_uw: 0, program_uw: 0, erase_uw: 0, transfer_uw: 0, transfer_pj_per_byte: 0, standby_uw: 0 };
 }

@@ -50,15 +50,9 @@ impl Endurance {
     }
 }
 
-impl Default for Endurance {
-    fn default() -> Endurance {
-        Endurance::UNLIMITED
-    }
-}
-
 section! {
     /// Wear, and failures independent of it.
-    #[derive(Copy, Default)]
+    #[derive(Copy)]
     Wear {
         "flash.bad_blocks" factory_bad: f64 = FRACTION.within(0.0, 0.5),
             assumed("0", "data sheets allow up to 2 %, which is rarely reached"),
@@ -72,6 +66,13 @@ section! {
 
         /// Cycles that pages endure.
         table endurance: Endurance;
+    }
+}
+
+impl Default for Wear {
+    /// The defaults of the keys.
+    fn default() -> Wear {
+        keys::defaults::<Wear, _>(&[])
     }
 }
 
@@ -182,22 +183,10 @@ section! {
 }
 
 impl Default for Ecc {
-    /// Assumed: 72 bits of 1 KiB, as a BCH code of the TLC generation corrects; decoding hidden behind the transfer;
-    /// retries that halve the errors, down to a tenth.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
+    /// The defaults of the keys, with decoders and encoders for each channel, as on all links but a shared buffer.
     fn default() -> Ecc {
-        Ecc {
-            codeword_bytes: 1024,
-            correctable_bits: 72,
-            decode: Time::ZERO,
-            decoders: None,
-            decode_bandwidth: None,
-            encode_bandwidth: None,
-            retries_max: 7,
-            retry_factor: 0.5,
-            retry_floor: 0.1,
-        }
+        let shared = keys::defaults::<Ecc, Ecc>(&[]);
+        Ecc { decoders: None, decode_bandwidth: None, encode_bandwidth: None, ..shared }
     }
 }
 
@@ -212,7 +201,7 @@ impl Ecc {
 
 section! {
     /// Operations that fail whatever the wear of their pages.
-    #[derive(Copy, Default)]
+    #[derive(Copy)]
     Faults {
         "flash.failures.read" read: f64 = FRACTION,
             assumed("0", "rare: a run is short compared with a drive's life"),
@@ -223,10 +212,17 @@ section! {
     }
 }
 
+impl Default for Faults {
+    /// The defaults of the keys.
+    fn default() -> Faults {
+        keys::defaults::<Faults, _>(&[])
+    }
+}
+
 section! {
     /// Variation between locations: 10% means from 10 % below to 10 % above nominal. The value of a location follows from its
     /// address and the seed, and never changes.
-    #[derive(Copy, Default)]
+    #[derive(Copy)]
     Variation {
         "flash.variation.dies" dies: f64 = FRACTION.within(0.0, 0.9),
             assumed("0", "unknown for most dies"),
@@ -242,5 +238,12 @@ section! {
             assumed("0", "unknown for most dies"),
             "Variation of the fraction of bad blocks between dies, drawn uniformly for each die around \
              flash.bad_blocks.";
+    }
+}
+
+impl Default for Variation {
+    /// The defaults of the keys.
+    fn default() -> Variation {
+        keys::defaults::<Variation, _>(&[])
     }
 }

@@ -82,25 +82,22 @@ section! {
 }
 
 impl Default for Scheduling {
-    /// Assumed: a plain controller of today. Reads first without suspension, no cache operations; 32 overtaking reads
-    /// delay a program by two to three milliseconds at most. The suspension times matter only if suspension is on.
-    ///
-    /// For tests and examples; system files have the defaults of their keys.
+    /// The defaults of the keys.
     fn default() -> Scheduling {
+        keys::defaults::<Scheduling, _>(&[])
+    }
+}
+
+impl Scheduling {
+    /// Returns a plain controller, for tests and examples: reads first, without suspension, cache operations and reuse.
+    pub fn plain() -> Scheduling {
         Scheduling {
-            policy: Policy::ReadsFirst,
-            overtakes_max: 32,
-            commands_first: true,
             cache_read: false,
             cache_program: false,
-            independent_reads: false,
             reuse_page: Reuse::Never,
             program_suspend: false,
             erase_suspend: false,
-            suspend_latency: Time::from_us(20),
-            resume_overhead: Time::from_us(10),
-            suspensions_max: 8,
-            programs_max: None,
+            ..Scheduling::default()
         }
     }
 }

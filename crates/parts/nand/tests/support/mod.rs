@@ -77,7 +77,7 @@ pub fn config() -> Config {
             program_command: Time::from_us(2),
             erase_command: Time::from_us(3),
         },
-        scheduling: Scheduling::default(),
+        scheduling: Scheduling::plain(),
         wear: Wear::default(),
         errors: None,
         modes: false,
