@@ -3,7 +3,7 @@
 #[path = "support/play.rs"]
 mod play;
 
-use play::{options, play, system};
+use play::{options, play, requests, system};
 use storage::prepare::Preparation;
 
 /// A small drive whose parallel units are planes: eight of them share the host's writes, and may come to differ.
@@ -24,6 +24,7 @@ fn amplification(preparation: Preparation) -> f64 {
     let system = system("nvme-client-tlc", &SMALL);
     let job = "rw=randwrite\nbs=4k\niodepth=32\nnorandommap\ntime_based=1\nruntime=30";
     let outcome = play(&system, job, &options(preparation));
+    assert!(requests(&outcome).0 > 1_000_000, "too few writes for several drive-writes");
     let (whole, half) =
         (outcome.whole_run(), outcome.marks.at(outcome.end / 2).expect("a snapshot at half of the run"));
     whole.since(Some(&half.counters)).ftl.write_amplification().expect("writes")
