@@ -341,7 +341,6 @@ impl Queues {
     }
 
     /// Appends bursts in the columns after the newest run as a run of their own.
-    #[inline(never)]
     fn continue_newest(&mut self, kind: RequestKind, arrivals: Arrivals) {
         let run = *self.get(self.newest);
         let column = run.column + run.arrivals.bursts as u16;
@@ -361,7 +360,6 @@ impl Queues {
     }
 
     /// Removes a bank's hit, a whole run.
-    #[inline(never)]
     fn take_run(&mut self, kind: RequestKind, entry: u8) {
         let k = kind as usize;
         let Entry { rank, bank, row, next: after, .. } = *self.get(entry);
