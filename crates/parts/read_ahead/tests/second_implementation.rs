@@ -10,11 +10,14 @@ const UNIT: u64 = 4096;
 const PAGE: u64 = 16384;
 const FRAMES: usize = 8;
 
-/// Pages of one plane (die, block, page, plane), each with the operation that reads it, if it is still on its way.
+/// Die, block, page, plane.
+type Place = (u16, u32, u32, u32);
+
+/// Pages of one plane, each with the operation that reads it, if it is still on its way.
 #[derive(Default)]
 struct List {
     /// One entry per frame, filled in turn.
-    frames: Vec<Option<((u16, u32, u32, u32), Option<u32>)>>,
+    frames: Vec<Option<(Place, Option<u32>)>>,
     next: usize,
 }
 
@@ -23,7 +26,7 @@ impl List {
         List { frames: vec![None; FRAMES], next: 0 }
     }
 
-    fn state(&self, place: (u16, u32, u32, u32)) -> Option<Option<u32>> {
+    fn state(&self, place: Place) -> Option<Option<u32>> {
         self.frames.iter().flatten().find(|(held, _)| *held == place).map(|(_, load)| *load)
     }
 
@@ -70,7 +73,7 @@ impl List {
     }
 }
 
-fn places(page: PageAddr) -> impl Iterator<Item = (u16, u32, u32, u32)> {
+fn places(page: PageAddr) -> impl Iterator<Item = Place> {
     page.planes.iter().map(move |plane| (page.die, page.block, page.page, plane))
 }
 

@@ -29,7 +29,7 @@ impl Ftl {
             let page = home - home % self.layout.page_units;
             match &mut pages {
                 Some(pages) if (pages.unit..pages.unit + pages.count).contains(&page) => {}
-                Some(pages) if page == pages.unit + pages.count && page % self.layout.program_units != 0 => {
+                Some(pages) if page == pages.unit + pages.count && !page.is_multiple_of(self.layout.program_units) => {
                     pages.count += self.layout.page_units;
                 }
                 _ => {
