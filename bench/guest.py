@@ -70,7 +70,8 @@ def engine(reads: int) -> Taken:
 def per_read(few: list[Taken], many: list[Taken], reads: int) -> Taken:
     """Return the difference of two medians for each read that the second runs have more."""
     clock, processor = (
-        [statistics.median(getattr(each, name) for each in runs) for runs in (few, many)] for name in ("clock_s", "processor_s")
+        [statistics.median(getattr(each, name) for each in runs) for runs in (few, many)]
+        for name in ("clock_s", "processor_s")
     )
     return Taken((clock[1] - clock[0]) / reads, (processor[1] - processor[0]) / reads)
 

@@ -37,7 +37,7 @@ def written_bytes() -> int:
 
 
 class Way:
-    """A way to keep pages: stores some of them, and says how many bytes it wrote."""
+    """A way to keep pages: stores some pages, and returns how many bytes it wrote."""
 
     package: str | None = None
     guarantee = ""

@@ -22,12 +22,15 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: any_.compare(1, 2), "compare: found 1, expected a folder of results, a result, or a system"),
     (lambda: any_.compare(TINY, TINY, "job", seeds="5"), "seeds: found '5', expected a whole number from 1"),
     (lambda: any_.run_sweep("space.toml", "out", jobs=1.5), "jobs: found 1.5, expected a whole number from 1"),
-    (lambda: any_.Memory("m", capacity=4096), 'capacity: found 4096, expected a size with its unit, such as "1GiB"'),
+    (
+        lambda: any_.Memory("m", capacity=4096.5),
+        'capacity: found 4096.5, expected a size with its unit, such as "1GiB", or a number of bytes',
+    ),
     (
         lambda: any_.Memory("m", "4MiB", dram=1e6),
-        'dram: found 1000000.0, expected a size with its unit, such as "1GiB"',
+        'dram: found 1000000.0, expected a size with its unit, such as "1GiB", or a number of bytes',
     ),
-    (lambda: any_.MemoryReader("m", 1), 'dram: found 1, expected a size with its unit, such as "1GiB"'),
+    (lambda: any_.MemoryReader("m", 1), "dram is 1 bytes, expected at least 1048576"),
 ]
 
 

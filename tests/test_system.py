@@ -29,7 +29,7 @@ def test_a_mistake_is_told_when_it_is_made() -> None:
 def test_run_takes_a_system_and_changes() -> None:
     system = nandram.load_system(TINY, set={"link.lanes": 2})
     result = nandram.run(system, TWO_JOBS, set={"link.generation": 3}, seed=9)
-    assert result.manifest["changes"] == ["link.lanes=2", "link.generation=3"]
+    assert result.manifest["changes"] == ["link.generation=3", "link.lanes=2"]
     assert result.manifest["seed"] == 9
     assert result.manifest["settings"]["link.generation"]["value"] == "3"
     assert result.manifest["settings"]["link.generation"]["set_by"] == "--set link.generation=3"

@@ -1,4 +1,4 @@
-"""What a run cannot support is not shown: in tables, comparisons, sweeps and reports."""
+"""Figures that a run cannot support are not shown in tables, comparisons, sweeps and reports."""
 
 from pathlib import Path
 

@@ -23,7 +23,7 @@ def test_own_traces_replace_those_of_the_same_name(tmp_path: Path, runs: Path) -
     shutil.copy(path_of("xip-mibench/cjpeg-O"), tmp_path)
     own = nandram.reproduce("xip", quick=True, claims=CLAIM, traces=tmp_path)
     assert own[CLAIM].ours != bundled[CLAIM].ours
-    # What was drawn for the bundled traces says nothing of others.
+    # Draws for the bundled traces say nothing about other traces.
     assert own[CLAIM].robustness == ""
     for level in ("O", "O2", "O3", "Os"):
         shutil.copy(path_of(f"xip-mibench/djpeg-{level}"), tmp_path)

@@ -128,7 +128,7 @@ def test_a_claim_is_held_only_once_a_counter_model_has_failed(counters: dict[str
     found = with_robustness(agrees, share, known=True)
     assert found.verdict == verdict
     assert found.robustness == ("stale" if share is None else "3/4")
-    # What does not agree, or agrees in its order alone, is no better for a counter-model that fails.
+    # A row that does not agree, or agrees in its order alone, is no better for a counter-model that fails.
     for test, ours, same in ((within(0.1), 2.0, "missed"), (factor(2), 1.9, "same-order")):
         assert with_robustness(row(claim("number", 1), ours, test), share, known=True).verdict == same
 

@@ -91,8 +91,8 @@ class Memory(Opened):
     ) -> "NDArray[Any]":
         """Return a new array of zeros in the memory, cached in DRAM up to `dram`.
 
-        `shape`: a whole number or a sequence of them; `order`: ``"C"`` (rows) or ``"F"`` (columns, as in Fortran), as
-        in NumPy. The data begin at a page of 4 KiB.
+        `shape`: a whole number or a sequence of whole numbers; `order`: ``"C"`` (rows) or ``"F"`` (columns, as in
+        Fortran), as in NumPy. The data begin at a page of 4 KiB.
 
         ``memory[name]`` finds it by its name, also after the memory is reopened. After a rollback it shows the restored
         values. An access to a page that cannot be read, or that a rollback or `delete` removed, ends the process with a

@@ -332,7 +332,7 @@ class _Plan:
         from nandram.papers.verdict import with_robustness
 
         found = kept.get(self.name)
-        # What was drawn for an experiment's own traces says nothing of others.
+        # Draws for an experiment's own traces say nothing about other traces.
         if found is None or self.paper.experiment is None or self.own is not None:
             return rows
         # The systems of quick runs are not those of the whole ones.

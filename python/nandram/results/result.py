@@ -164,7 +164,7 @@ class Result:
 
     @cached_property
     def validity(self) -> tuple[validity.Note, ...]:
-        """What these numbers are valid for: notes with their kinds, and the figures that they withhold."""
+        """The validity of these numbers: notes with their kinds, and the figures that they withhold."""
         return validity.notes_of(self.summary)
 
     @property

@@ -1,4 +1,4 @@
-"""What the figures of a result are valid for: its notes, and which figures they withhold."""
+"""The validity of the figures of a result: its notes, and which figures they withhold."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -22,7 +22,7 @@ struct Loop {
     of_format_1: bool,
 }
 
-/// What a loop did.
+/// The results of a loop.
 #[derive(Debug, Default)]
 struct Outcome {
     refusals: u64,
@@ -162,7 +162,7 @@ fn write_sync_drop_goes_on_for_ever() {
 /// Collection costs little as long as half of the space is free.
 #[test]
 fn a_sync_writes_at_most_1_2_times_the_dirty_data_while_live_data_fill_half_of_the_space() {
-    // Of the capacity, which is half of the space; older versions come on top.
+    // `used` is a share of the capacity, which is half of the space; older versions come on top.
     for (used, share, steps) in [(0.93, 0.05, 150), (0.78, 0.3, 30)] {
         let all = f64::from(pages(128 * MIB));
         let drawn = Loop { capacity: 128 * MIB, pages: (all * used) as u32, share, tokens: 1, of_format_1: false };

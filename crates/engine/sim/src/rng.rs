@@ -130,7 +130,7 @@ mod tests {
         assert!(counts.iter().all(|c| (9_500..10_500).contains(c)), "{counts:?}");
     }
 
-    /// Of the 2^64 numbers drawn from, a quarter would make every third result twice as frequent.
+    /// A quarter of the 2^64 numbers drawn from would make every third result twice as frequent.
     #[test]
     fn a_range_that_does_not_divide_all_numbers_is_uniform() {
         let mut rng = Streams::new(8).stream("below");

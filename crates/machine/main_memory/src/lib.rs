@@ -80,8 +80,8 @@ impl MainMemory {
         }
     }
 
-    /// Returns the number of dirty pages in the cache in front of flash, and of those that were written to flash until
-    /// `end` from an earlier reading, or from the beginning; `None` for DRAM alone.
+    /// Returns the number of dirty pages in the cache in front of flash, and the number of dirty pages written to flash
+    /// until `end` from an earlier reading, or from the beginning; `None` for DRAM alone.
     pub fn dirty_and_written(&self, end: &Reading, from: Option<&Reading>) -> Option<(u64, u64)> {
         match (self, &end.hybrid) {
             (MainMemory::Hybrid(hybrid), Some(end)) => {

@@ -73,7 +73,7 @@ impl Queue {
     }
 }
 
-/// What a run has found.
+/// The results of a run.
 pub(super) struct Found<'a> {
     pub(super) arrivals: &'a Arrivals,
     pub(super) clock: Clock,

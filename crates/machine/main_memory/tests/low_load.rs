@@ -18,8 +18,8 @@ fn read(memory: &mut MainMemory, now: Time, id: u32, address: u64) -> Time {
     done[0].1 - now
 }
 
-/// Reads a random line every `gap` on average, from half of it to one and a half, so that reads come in all phases of a
-/// refresh interval. In flash behind DRAM, all reads are from 512 pages of `page` bytes that the DRAM
+/// Reads a random line every `gap` on average, at intervals of half a `gap` to one and a half, so that reads come in
+/// all phases of a refresh interval. In flash behind DRAM, all reads are from 512 pages of `page` bytes that the DRAM
 /// holds. Returns the mean and the median in nanoseconds.
 fn latency(system: &System, page: Option<u64>, gap: Time) -> (f64, f64) {
     let mut memory = MainMemory::new(system, &Streams::new(1)).unwrap_or_else(|error| panic!("{error}"));

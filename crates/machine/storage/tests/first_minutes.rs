@@ -106,7 +106,8 @@ fn an_analytic_start_has_the_latencies_of_a_brute_forced_one() {
         assert!(tolerance < most * one, "{name}: {one} varies by {tolerance}");
     }
     // The test must be able to see a difference: a drive that was only filled does not collect at first.
-    for i in [0, 3, 4] {
+    // Its reads take about as long, 106.7 instead of 107.7 us: collection reads as much ahead of the writes that wait for it.
+    for i in [3, 4] {
         assert!((brute[i].0 - filled[i].0).abs() > tolerance(brute[i]), "a filled drive has the same {}", NAMES[i]);
     }
 }

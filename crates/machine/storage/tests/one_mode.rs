@@ -24,7 +24,8 @@ fn amplification(preparation: Preparation) -> f64 {
     let system = system("nvme-client-tlc", &SMALL);
     let job = "rw=randwrite\nbs=4k\niodepth=32\nnorandommap\ntime_based=1\nruntime=30";
     let outcome = play(&system, job, &options(preparation));
-    assert!(requests(&outcome).0 > 1_000_000, "too few writes for several drive-writes");
+    let drives = requests(&outcome).0 as f64 * 4096.0 / system.user_bytes as f64;
+    assert!(drives > 5.0, "{drives} drive-writes");
     let (whole, half) =
         (outcome.whole_run(), outcome.marks.at(outcome.end / 2).expect("a snapshot at half of the run"));
     whole.since(Some(&half.counters)).ftl.write_amplification().expect("writes")

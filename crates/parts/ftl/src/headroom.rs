@@ -1,4 +1,4 @@
-//! What a drive can still take before it must collect, fold or load: the state that a run begins and ends with.
+//! The headroom of a drive at the start and the end of a run: what it can take before it must collect, fold or load.
 //!
 //! A run that ends with less headroom than it began with was served in part from the difference, and one that ends with
 //! more has worked for later runs. Its rate is then that of neither.

@@ -83,7 +83,8 @@ impl ReadAhead {
         if count == 0 {
             return None;
         }
-        let distance = section.size / u64::from(section.streams);
+        // Half of a stream's share is ahead of it. The rest holds what is being read and was, until other pages need the room.
+        let distance = section.size / u64::from(section.streams) / 2;
         Some(ReadAhead {
             streams: Streams::new(section.streams, section.after, distance),
             pages: Pages::new(count as usize),
@@ -110,7 +111,7 @@ impl ReadAhead {
     }
 
     /// Begins the read ahead `op` of whole pages, without the planes whose page is here or on its way. Returns the read to
-    /// be submitted; `None` if nothing is left of it, or there is no room.
+    /// be submitted; `None` if no plane is left to read, or there is no room.
     pub fn begin(&mut self, op: ReadOp) -> Option<ReadOp> {
         let planes = self.pages.missing(op.page);
         let page = PageAddr { planes, ..op.page };

@@ -15,11 +15,11 @@ fn places(page: PageAddr) -> impl Iterator<Item = Place> {
 /// Whether pages are in the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// All of them.
+    /// All pages are.
     Here,
-    /// All once the reads in progress have ended.
+    /// All pages will be once the reads in progress have ended.
     Coming,
-    /// Not all of them.
+    /// At least one page is missing.
     Absent,
 }
 

@@ -10,7 +10,7 @@ section! {
         "device.read_ahead.size" size: u64 = SIZE,
             assumed("0B", "a preset turns it on where the drive that it describes is known to read ahead"),
             "Memory of the controller for pages that are read before the host asks for them; 0B: no read-ahead. Each \
-             stream is read ahead by its share of it.";
+             stream is read ahead by half of its share of it.";
         "device.read_ahead.streams" streams: u32 = COUNT.within(1.0, 256.0),
             assumed("8", "as many as programs on a client read at once; 1 to 64 are plausible"),
             "Number of sequential streams that are told apart.";

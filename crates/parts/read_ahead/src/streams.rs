@@ -9,7 +9,7 @@ struct Stream {
     next: u64,
     /// Number of its reads.
     reads: u32,
-    /// End of what was read ahead of it, in bytes.
+    /// End of the data that were read ahead of the stream, in bytes.
     ahead: u64,
     /// Number of the drive's read that was its last.
     used: u64,
@@ -32,7 +32,7 @@ impl Streams {
     }
 
     /// Notes a read of the bytes `read`, and returns the bytes to be read ahead of its stream. The distance is filled
-    /// again once half of it is used, so that pages are read together.
+    /// again once half is used, so that pages are read together.
     pub(crate) fn note(&mut self, read: Range<u64>) -> Option<Range<u64>> {
         self.reads += 1;
         let Some(at) = self.find(read.start) else {

@@ -88,14 +88,20 @@ def parameters_of(experiment: "Experiment") -> Drawn:
     return Drawn(tuple(parameters), fixed)
 
 
-def draws(experiment: "Experiment", drawn: Drawn, count: int, seed: str) -> list[Variant]:
-    """Return joint draws of the parameters; the same for the same seed."""
+def draws(
+    experiment: "Experiment", drawn: Drawn, count: int, seed: str, names: tuple[str, ...] | None = None
+) -> list[Variant]:
+    """Return joint draws of the parameters; the same for the same seed.
+
+    `names`: what earlier draws drew, to make these again. Systems may have more keys since, which are not drawn then.
+    """
     chosen = random.Random(seed)
     parts: dict[str, list[float]] = {}
-    for parameter in drawn.parameters:
+    for name in [parameter.name for parameter in drawn.parameters] if names is None else names:
         order = list(range(count))
         chosen.shuffle(order)
-        parts[parameter.name] = [(each + chosen.random()) / count for each in order]
+        parts[name] = [(each + chosen.random()) / count for each in order]
+    drawn = replace(drawn, parameters=tuple(each for each in drawn.parameters if each.name in parts))
     return [
         _variant(experiment, drawn, {name: each[index] for name, each in parts.items()}, f"draw-{index}")
         for index in range(count)
@@ -144,14 +150,21 @@ def _is_fixed(value: Constant, factors: tuple[float, float]) -> bool:
 
 
 def _why_fixed(points: "list[Point]", key: str, factors: tuple[float, float]) -> str:
-    """Return why a key is not drawn; empty if both ends of its range are valid in every system."""
+    """Return why a key is not drawn.
+
+    Empty if both ends of its range are valid in every system, and change it in at least one.
+    """
+    why = ""
+    is_scaled = False
     for point in points:
         settings = settings_of_point(point)
         if key not in settings or not _assumed(settings[key]):
             continue
         now = plain(settings[key])
         if _is_fixed(now, factors):
-            return f"{now} cannot be scaled"
+            why = f"{now} cannot be scaled"
+            continue
+        is_scaled = True
         for factor in factors:
             value = scaled(now, factor)
             changed = replace(point, changes={**point.changes, key: value})
@@ -159,4 +172,4 @@ def _why_fixed(points: "list[Point]", key: str, factors: tuple[float, float]) ->
                 settings_of(changed.system, tuple(set_lines(changed.changes)))
             except UserError:
                 return f"{value} is refused"
-    return ""
+    return "" if is_scaled else why

@@ -145,7 +145,7 @@ def evaluate(
 ) -> PaperRobustness:
     """Evaluate the robustness of a paper's simulated claims. Raises `UserError`.
 
-    `only`: evaluate these draws alone, for a sample of a kept table. `report`: called with the progress of the runs.
+    `only`: evaluate these draws alone, a sample of the kept table, with what that drew. `report`: called with the progress of the runs.
     """
     from nandram.papers.runs import play
 
@@ -155,7 +155,9 @@ def evaluate(
     wanted = simulated(paper)
     experiment = narrowed(experiment, wanted)
     drawn = parameters_of(experiment)
-    variants = dict(enumerate(draws(experiment, drawn, count, paper.claims.paper)))
+    kept = None if only is None else load().get(paper.claims.paper)
+    names = None if kept is None else kept.parameters
+    variants = dict(enumerate(draws(experiment, drawn, count, paper.claims.paper, names)))
     if only is not None:
         variants = {index: variants[index] for index in only}
     base = Variant("base")
@@ -205,8 +207,8 @@ def evaluate(
         )
         for claim in wanted
     }
-    names = tuple(parameter.name for parameter in drawn.parameters)
-    return PaperRobustness(key_of(paper), quick, names, drawn.fixed, shares, count)
+    parameters = tuple(parameter.name for parameter in drawn.parameters)
+    return PaperRobustness(key_of(paper), quick, parameters, drawn.fixed, shares, count)
 
 
 def simulated(paper: "Paper") -> list[str]:

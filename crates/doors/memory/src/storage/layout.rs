@@ -108,7 +108,7 @@ impl Shape {
         Ok(shape.sized(data, versions, data.div_ceil(4)))
     }
 
-    /// Sets the numbers of version entries and reserved blocks, and the number of blocks so that `data` of them hold
+    /// Sets the numbers of version entries and reserved blocks, and the number of blocks so that `data` blocks hold
     /// data.
     fn sized(mut self, data: u32, versions: u32, reserve: u32) -> Shape {
         let data = data + reserve;

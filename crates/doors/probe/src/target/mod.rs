@@ -98,7 +98,7 @@ pub trait Target {
     fn facts(&self) -> &Facts;
 
     /// Executes `requests` in order with at most `depth` outstanding (the next is submitted as soon as one completes)
-    /// and waits for all of them. `timed` is cleared, then filled with one entry per request in the order of
+    /// and waits for all requests. `timed` is cleared, then filled with one entry per request in the order of
     /// `requests`. Flush and trim count as requests. The target chooses the data of writes; they must be neither
     /// compressible nor repetitive, since controllers may exploit either.
     ///

@@ -50,8 +50,8 @@ impl HybridMemory {
         }
     }
 
-    /// Returns the number of dirty pages in the DRAM cache, and of those that were written to flash until `end` from an
-    /// earlier reading, or from the beginning.
+    /// Returns the number of dirty pages in the DRAM cache, and the number of dirty pages written to flash until `end`
+    /// from an earlier reading, or from the beginning.
     pub fn dirty_and_written(&self, end: &Reading, from: Option<&Reading>) -> (u64, u64) {
         (self.hybrid.dirty_pages(), end.since(from).table.programs[0])
     }

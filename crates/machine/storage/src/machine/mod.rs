@@ -44,7 +44,7 @@ pub struct Machine {
     host_interface: HostInterface,
     ftl: Translation,
     nand: Nand,
-    /// What the drive reads ahead of the host, if it does.
+    /// The drive's read-ahead, if it has one.
     ahead: Option<Box<ReadAhead>>,
     data: TagBuffers,
     out: Actions,

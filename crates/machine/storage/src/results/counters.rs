@@ -101,7 +101,7 @@ pub fn busy_names(machine: &Machine) -> Vec<String> {
 pub struct MachineState {
     /// State of the translation layer.
     pub occupancy: Occupancy,
-    /// What the drive could take before it had to collect.
+    /// The drive's headroom: what it could take before it had to collect.
     pub headroom: Headroom,
     /// Number of dies that are erasing.
     pub dies_erasing: u32,

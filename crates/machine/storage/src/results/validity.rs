@@ -1,4 +1,4 @@
-//! What the figures of a drive's run are valid for.
+//! Notes on the validity of the figures of a drive's run.
 
 use ftl::{Headroom, Stats};
 use sim::{Time, units};

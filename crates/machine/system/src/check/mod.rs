@@ -196,10 +196,10 @@ fn device(s: &System) -> Result<(), SystemError> {
 
 fn read_ahead(s: &System) -> Result<(), SystemError> {
     let size = "device.read_ahead.size";
-    let least = u64::from(s.read_ahead.streams) * s.flash.page;
+    let least = 2 * u64::from(s.read_ahead.streams) * s.flash.page;
     let enough = s.read_ahead.size == 0 || s.read_ahead.size >= least;
     let keys = [size, "device.read_ahead.streams", "flash.page"];
-    s.expect(enough, &keys, &format!("at least {}, a page (flash.page) for each stream, or 0B", about(least)))
+    s.expect(enough, &keys, &format!("at least {}, two pages (flash.page) for each stream, or 0B", about(least)))
 }
 
 fn geometry(s: &System) -> Result<(), SystemError> {

@@ -4,11 +4,11 @@
 //! collection shrink with the flash, and over-provisioning and write amplification stay the same. One erase in `N` takes
 //! time, which keeps the share of the time that a die erases. The caches of the map and of read data shrink too. The write
 //! cache and a given `ftl.gc.slack` do not: they serve the dies, whose number and times stay the same. A drive with zones
-//! keeps their size and has fewer of them.
+//! keeps the size of its zones and has fewer zones.
 //!
 //! A block must keep enough programs for the slack of collection and for its batches. At a smaller scale, the number of
-//! blocks shrinks, as long as the reserve of collection stays the same part of them. A smaller copy would be another drive,
-//! and is refused.
+//! blocks shrinks, as long as the reserve of collection stays the same part of all blocks. A smaller copy would be
+//! another drive, and is refused.
 
 use device::nvme::MEMORY_PAGE;
 use nand::PayloadKind;

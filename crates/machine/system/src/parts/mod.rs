@@ -28,7 +28,7 @@ pub struct Parts {
     pub zones: Option<::zones::ftl::ZonedFtlConfig>,
     /// The translation layer of a conventional part behind the zones, on the last blocks of every plane, if there is one.
     pub conventional: Option<layer::Config>,
-    /// What the drive reads ahead.
+    /// The drive's read-ahead.
     pub read_ahead: read_ahead::section::ReadAhead,
     /// The flash.
     pub nand: nand::Config,

@@ -19,8 +19,8 @@ pub(crate) struct GcScan {
     pub(crate) forced: bool,
 }
 
-/// A program at which the scan of collection has stopped because its copies have no room: its first unit, and how many
-/// units of it are valid. None are if nothing is known of the scan's next program.
+/// A program at which the scan of collection has stopped because its copies have no room: its first unit, and the
+/// number of its valid units, which is 0 if nothing is known of the scan's next program.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stop {
     pub(super) unit: u32,

@@ -99,8 +99,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Returns the remaining slack of pacing in programs: none while the host writes, which then waits at its end, and all
-    /// of it after a rest. Host writes that get only a share of the space that victims give back go further below.
+    /// Returns the remaining slack of pacing in programs: none while the host writes, which then waits at its end, and
+    /// the whole slack after a rest. Host writes that get only a share of the space that victims give back go further below.
     pub(super) fn slack_programs(&self, host: Option<&HostBlocks>) -> i64 {
         let slack = pacing::slack(self.config, self.layout) / i64::from(self.layout.program_units);
         match (self.load, host) {
