@@ -145,7 +145,8 @@ def evaluate(
 ) -> PaperRobustness:
     """Evaluate the robustness of a paper's simulated claims. Raises `UserError`.
 
-    `only`: evaluate these draws alone, a sample of the kept table, with what that drew. `report`: called with the progress of the runs.
+    `only`: evaluate these draws alone, a sample of the kept table, with what that drew. `report`: called with the
+    progress of the runs.
     """
     from nandram.papers.runs import play
 
