@@ -104,7 +104,7 @@ fn retires_its_spare(group: Group) {
     }
 }
 
-/// A superblock spans all dies, so that a single failure may leave the drive without room at the wrong moment: 14 of 96 drives
+/// A superblock spans all dies, so that a single failure may leave the drive without room at the wrong moment: 11 of 96 drives
 /// end with less than 0.9 of their spare retired, one with 0.63. The mean is what a user may count on.
 #[test]
 fn superblocks_retire_their_spare() {
