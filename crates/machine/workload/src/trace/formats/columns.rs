@@ -31,38 +31,44 @@ pub struct Columns {
     /// Column of the device. Without it there is one device.
     device: Option<u8>,
     /// Words of the operation, if not the usual ones.
-    words: Option<&'static Words>,
+    words: Option<Words>,
     /// Separator of the fields, if given.
     separator: Option<u8>,
 }
 
-/// Words for reads, writes, trims and flushes, in lower case.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Words([Vec<Vec<u8>>; 4]);
+/// Maximum length of all words, with their signs.
+const WORDS_MAX: usize = 128;
+
+/// Words for reads, writes, trims and flushes: lists separated by slashes, whose words are separated by plus signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Words {
+    text: [u8; WORDS_MAX],
+    length: usize,
+}
 
 impl Words {
-    /// Parses lists of words, separated by slashes; the words of a list are separated by plus signs.
     fn parse(text: &str) -> Option<Words> {
-        let lists: Vec<&str> = text.split('/').collect();
-        if !(2..=4).contains(&lists.len()) {
-            return None;
-        }
-        let mut words: [Vec<Vec<u8>>; 4] = Default::default();
-        for (list, of) in lists.iter().zip(&mut words) {
-            let given = list.split('+').map(|word| word.trim().to_ascii_lowercase().into_bytes());
-            of.extend(given.filter(|word| !word.is_empty()));
-        }
-        let mut all: Vec<&Vec<u8>> = words.iter().flatten().collect();
+        let mut words = Words { text: [0; WORDS_MAX], length: text.len() };
+        words.text.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        let mut all: Vec<Vec<u8>> = words.lists().flatten().map(<[u8]>::to_ascii_lowercase).collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();
-        (count > 0 && all.len() == count).then_some(Words(words))
+        ((2..=4).contains(&words.lists().count()) && count > 0 && all.len() == count).then_some(words)
+    }
+
+    /// Returns the words of each operation.
+    fn lists(&self) -> impl Iterator<Item = impl Iterator<Item = &[u8]>> {
+        self.text[..self.length]
+            .split(|byte| *byte == b'/')
+            .map(|list| list.split(|byte| *byte == b'+').map(<[u8]>::trim_ascii).filter(|word| !word.is_empty()))
     }
 
     fn operation(&self, text: &[u8]) -> Option<RecordOp> {
         let ops = [RecordOp::Read, RecordOp::Write, RecordOp::Trim, RecordOp::Flush];
-        let is = |words: &Vec<Vec<u8>>| words.iter().any(|word| word.eq_ignore_ascii_case(text));
-        self.0.iter().zip(ops).find_map(|(words, op)| is(words).then_some(op))
+        self.lists()
+            .zip(ops)
+            .find_map(|(mut words, op)| words.any(|word| word.eq_ignore_ascii_case(text)).then_some(op))
     }
 }
 
@@ -112,14 +118,15 @@ impl FromStr for Columns {
                 ));
             }
             if let ("op", Some(text)) = (name, unit) {
-                let parsed = Words::parse(text).ok_or_else(|| {
+                if text.len() > WORDS_MAX {
+                    return Err(format!("op: found {} bytes of words, expected at most {WORDS_MAX}", text.len()));
+                }
+                words = Some(Words::parse(text).ok_or_else(|| {
                     format!(
                         "op: found \"{text}\", expected words for reads, writes, trims and flushes, such as 1/0 or \
                          read+get/write/discard"
                     )
-                })?;
-                // A specification is parsed once per run and lives as long, so that formats remain plain values.
-                words = Some(&*Box::leak(Box::new(parsed)));
+                })?);
             }
             let units: &[(&str, u64)] = match name {
                 "time" => &TIME_UNITS,
@@ -243,7 +250,7 @@ impl Columns {
         };
         let bytes = self.bytes.map_or(Ok(BYTES), |column| number(column, &LENGTH))?;
         let op = match self.op {
-            Some(column) => match self.words {
+            Some(column) => match &self.words {
                 Some(words) => words.operation(field(column)).ok_or_else(|| fault(column, &WORD))?,
                 None => operation(field(column)).ok_or_else(|| fault(column, &OP))?,
             },
