@@ -34,8 +34,8 @@ fn hidden_caches_are_found() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
-    // Of 40 write buffers one has a wrong size (docs/probe-accuracy.md).
-    assert!(missized.len() <= 1, "{missized:?}");
+    // Of 40 write buffers one has a wrong size (docs/probe-accuracy.md), here that of drive 9.
+    assert!(missized.iter().all(|(number, truth)| *number == 9 && truth.about == "write_buffer"), "{missized:?}");
     assert!(open <= 1 && unsized_ <= 2, "{right} right, {unsized_} without a size, {open} left open");
 }
 

@@ -555,6 +555,21 @@ const CASES: &[Case] = &[
         "bad.toml:2:29: device.write_cache.low is 0.75, expected at most device.write_cache.high (0.5)",
     ),
     (
+        &["[device]", r#"read_ahead = { size = "128KiB" }"#],
+        &[],
+        r#"bad.toml:2:16: device.read_ahead.size is "128KiB", expected at least 256KiB, two pages (flash.page) for each stream, or 0B"#,
+    ),
+    (
+        &["[device]", r#"read_ahead = { size = "2GiB" }"#],
+        &[],
+        r#"bad.toml:2:16: device.dram is "1GiB", but 3022.9MiB are to be in it (ftl.map_cache.size 958.9MiB, device.write_cache.size 16MiB, device.read_ahead.size 2GiB), expected as much DRAM or another place"#,
+    ),
+    (
+        &["[device]", "read_ahead = { after = 1 }"],
+        &[],
+        "bad.toml:2:24: device.read_ahead.after: found 1, expected 2 to 64",
+    ),
+    (
         &["[device]", r#"write_cache = { size = "64KiB" }"#],
         &[],
         r#"bad.toml:2:17: device.write_cache.size is "64KiB", expected at least host.max_transfer (512KiB), or 0B"#,
