@@ -49,7 +49,7 @@ fn random_reads_are_as_without_it() {
 }
 
 #[test]
-fn as_many_streams_are_read_ahead_as_it_tells_apart() {
+fn streams_beyond_the_limit_are_not_read_ahead() {
     let job = |streams: u32| format!("rw=read\nbs=4k\niodepth=1\nnumjobs={streams}\noffset_increment=1g\nsize=8m");
     let mean = |streams: u32| run("nvme-client-tlc", &[ON, ("device.read_ahead.streams", "4")], &job(streams)).0;
     let (one, four, eight) = (mean(1), mean(4), mean(8));
@@ -66,8 +66,8 @@ fn large_reads_at_depth_are_no_slower() {
 }
 
 #[test]
-fn overwritten_data_is_read_anew() {
-    // Each sector is checked: reads return what was written last.
+fn reads_of_overwritten_data_return_the_latest() {
+    // Each sector is checked: reads return the latest data.
     let job = "rw=rw\nbs=4k\niodepth=4\nnumjobs=2\nsize=4m\nloops=6\nverify=crc32c\ndo_verify=0";
     let (.., all) = run("nvme-client-tlc", &[ON], job);
     assert!(all["nandram"]["read_ahead"]["hits"].as_u64().is_some_and(|hits| hits > 0), "{all}");

@@ -13,7 +13,7 @@ section! {
              stream is read ahead by half of its share of it.";
         "device.read_ahead.streams" streams: u32 = COUNT.within(1.0, 256.0),
             assumed("8", "as many as programs on a client read at once; 1 to 64 are plausible"),
-            "Number of sequential streams that are told apart.";
+            "Maximum number of sequential streams that are followed at the same time.";
         "device.read_ahead.wait" wait: Time = TIME,
             assumed("0s", "the firmware's time to accept a read covers the search; a fitted drive took 5us"),
             "Time from the decoding of a read to its data, if these were read ahead, in addition to their way to the host.";

@@ -15,7 +15,7 @@ struct Stream {
     used: u64,
 }
 
-/// The streams that a drive tells apart.
+/// The streams that a drive follows.
 pub(crate) struct Streams {
     streams: Vec<Stream>,
     /// Number of reads after which a stream is read ahead.

@@ -67,7 +67,7 @@ impl Machine {
         }
     }
 
-    /// Reports the end of a read that was served by what was read ahead.
+    /// Reports the end of a read of a page that had been read ahead.
     pub(super) fn read_from_ahead(&mut self, id: OpId) {
         self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
     }

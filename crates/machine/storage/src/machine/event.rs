@@ -8,7 +8,7 @@ pub(super) enum Event {
     HostInterface(host_interface::Event),
     /// An event of the flash.
     Flash(nand::Event),
-    /// The end of a read that was served by what was read ahead.
+    /// The end of a read of a page that had been read ahead.
     ReadAhead(media::OpId),
     /// The translation layer's timer.
     #[default]

@@ -4,7 +4,7 @@
 //! The entries of a page and class occupy at least one entry, and in [`Order::Ascending`] one per run of neighboring
 //! segments. What is gained is known before anything is copied. Pages that gain most go first: the hand accepts a
 //! smaller gain only after a whole round without a net gain, and the search ends after a round in which even the smallest
-//! gained nothing. Net, because copies take space, and the collection that this causes may divide what was merged.
+//! gained nothing. Net, because copies take space, and the collection that this causes may divide merged entries again.
 
 use crate::config::Order;
 use crate::table::Fault;
@@ -26,7 +26,7 @@ pub(crate) struct Gathering {
     /// The smallest number of entries for which a page is copied.
     least: u32,
     /// The kept times changed since the last search.
-    anew: bool,
+    changed: bool,
 }
 
 impl Gathering {
@@ -35,10 +35,10 @@ impl Gathering {
         !self.wanted
     }
 
-    /// Allows another search. After a change of the kept times (`anew`), pages that gain more go first again.
-    pub fn allow(&mut self, anew: bool) {
+    /// Allows another search. After a change of the kept times (`changed`), pages that gain more go first again.
+    pub fn allow(&mut self, changed: bool) {
         self.futile = false;
-        self.anew |= anew;
+        self.changed |= changed;
     }
 
     fn end(&mut self, futile: bool) {
@@ -81,7 +81,7 @@ impl Nvmm {
             let most = self.config.segments / 2;
             self.gathering.least = match self.gathering.least {
                 0 => most,
-                least if std::mem::take(&mut self.gathering.anew) => most.min(2 * least),
+                least if std::mem::take(&mut self.gathering.changed) => most.min(2 * least),
                 least => least,
             };
         }
