@@ -37,7 +37,7 @@ pub struct Columns {
 }
 
 /// Maximum length of all words, with their signs.
-const WORDS_MAX: usize = 128;
+const WORDS_MAX: usize = 96;
 
 /// Words for reads, writes, trims and flushes: lists separated by slashes, whose words are separated by plus signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
