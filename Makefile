@@ -41,7 +41,7 @@ build: $(BIN)/python
 # The plug-in that QEMU loads and the guest's probe (Linux only), where the Python package finds them. The probe needs no libraries.
 # Installed as new files, since a running guest has the old ones in its memory.
 plugin:
-	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo build --release --quiet --package clock_plugin && \
+	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo rustc --release --quiet --package clock_plugin -- -C strip=symbols && \
 		install "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so && \
 		cargo rustc --release --quiet --package probe --bin nandram-probe -- -C target-feature=+crt-static -C strip=symbols && \
 		install "$(CARGO_TARGET_DIR)/release/nandram-probe" python/nandram/guest/lib/; fi

@@ -28,17 +28,22 @@ _CLAIMS = ("claim", "paper", "ours", "unit", "deviation", "verdict", "draws", "t
 def summary(found: "Reproduction") -> Section:
     """Return the section with the number of claims by paper and verdict."""
     section = Section("Summary", "summary")
-    rows: list[tuple[str | int, ...]] = []
-    for paper, title in found.titles.items():
-        counted = Counter(str(row.verdict) for row in found.of(paper))
-        rows.append((paper, title, len(found.of(paper)), *(counted[verdict] for verdict in found.counts)))
-    rows.append(("all", "", len(found), *found.counts.values()))
-    section.parts.append(Table(("paper", "title", "claims", *found.counts), rows, wide=("title",)))
+    counted = {paper: Counter(str(row.verdict) for row in found.of(paper)) for paper in found.titles}
+    rows: list[tuple[str | int, ...]] = [("claims", *(len(found.of(paper)) for paper in counted), len(found))]
+    rows += [
+        (verdict, *(each[verdict] for each in counted.values()), number)
+        for verdict, number in found.counts.items()
+        if number
+    ]
+    section.parts.append(Table(("claims", *counted, "all"), rows))
     section.parts.append(
-        "Held: within the tolerance, or with the same ordering or knee, and not so in a counter-model. Trivial: it "
-        "agrees, but no counter-model shows that it could fail. Calibrated: a value was fitted to this figure, so "
-        "agreement proves nothing. Read-back: the figure is an input. Not comparable: we have no figure, or our figure "
-        "measures something else. Draws: the share of joint draws of everything assumed in which the claim holds."
+        "Held: within the tolerance, or with the same ordering or knee, and not so in a counter-model. Not tested: it "
+        "agrees, but its counter-model was not evaluated since the experiment or the model changed. Same order: it "
+        "agrees within a factor, as with a claim of an order of magnitude, which tests little. Trivial: it agrees, but "
+        "no counter-model shows that it could fail. Calibrated: a value was fitted to this figure, so agreement proves "
+        "nothing. Read-back: the figure is an input. Arithmetic: it follows from the paper's own figures without a "
+        "simulation. Not comparable: we have no figure, or our figure measures something else. Draws: the share of "
+        "joint draws of everything assumed in which the claim holds."
     )
     if found.quick:
         left = f", and {found.left_out} of {found.points + found.left_out} runs left out" if found.left_out else ""
