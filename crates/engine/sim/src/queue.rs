@@ -234,7 +234,9 @@ impl<E: Copy + Default> EventQueue<E> {
     fn push_to_end(&mut self, key: Key, event: E) {
         // A lane's first event comes here.
         let number = (key.order & 0xff) as usize;
-        assert!(number < ASTRAY, "lane {number} of {ASTRAY}");
+        if number >= ASTRAY {
+            refuse_lane(number);
+        }
         if self.lanes[number].waiting() == u8::MAX {
             return self.push_astray(key, event);
         }
@@ -408,6 +410,13 @@ impl<E: Copy + Default> EventQueue<E> {
             None => self.drop_first(),
         }
     }
+}
+
+/// Panics over a lane that there is not. A function of its own, so that its message takes no room on the stack of a push.
+#[cold]
+#[inline(never)]
+fn refuse_lane(number: usize) -> ! {
+    panic!("lane {number} of {ASTRAY}")
 }
 
 /// Inserts `key` into the descending order of heads, of which the place `last` is free. The first entry stays in place.

@@ -126,11 +126,6 @@ impl DramMemory {
         &self.modules.memory
     }
 
-    /// Counts commands by bank from now on.
-    pub(crate) fn keep_bank_stats(&mut self) {
-        self.modules.memory.keep_bank_stats();
-    }
-
     /// Returns the activity of each channel's ranks until `now`.
     pub(crate) fn activity(&mut self, now: Time) -> Vec<Vec<RankActivity>> {
         self.next = None;

@@ -106,10 +106,7 @@ fn first_edge(clock: Clock, at: Time) -> u64 {
 
 impl Traffic {
     fn new(system: &System, clock: Clock, options: &RunOptions) -> Result<Traffic, MemoryError> {
-        let mut memory = MainMemory::new(system, &Streams::new(options.seed))?;
-        if let MainMemory::Dram(dram) = &mut memory {
-            dram.keep_bank_stats();
-        }
+        let memory = MainMemory::new(system, &Streams::new(options.seed))?;
         let mut recorder = Recorder::new(1);
         if options.log {
             recorder.keep_log();

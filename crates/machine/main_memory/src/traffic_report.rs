@@ -108,7 +108,7 @@ pub(super) fn inside(system: &System, memory: &mut MainMemory, found: &Found<'_>
             .memory()
             .channels()
             .enumerate()
-            .flat_map(|(number, channel)| channel.bank_stats().iter().map(move |stats| bank(number, stats)));
+            .flat_map(|(number, channel)| channel.bank_stats().map(move |stats| bank(number, stats)));
         traffic["banks"] = banks.collect();
         let (mut refreshes, mut same_bank) = (0, 0);
         for rank in dram.activity(*end).iter().flatten() {
@@ -143,7 +143,7 @@ pub(super) fn inside(system: &System, memory: &mut MainMemory, found: &Found<'_>
 }
 
 /// Returns the sums over banks.
-fn rows<'a>(banks: impl Iterator<Item = &'a BankStats>) -> Value {
+fn rows(banks: impl Iterator<Item = BankStats>) -> Value {
     let mut sum = BankStats::default();
     for bank in banks {
         sum.bursts = [sum.bursts[0] + bank.bursts[0], sum.bursts[1] + bank.bursts[1]];
@@ -153,8 +153,8 @@ fn rows<'a>(banks: impl Iterator<Item = &'a BankStats>) -> Value {
     counted(&sum)
 }
 
-fn bank(channel: usize, stats: &BankStats) -> Value {
-    let mut counted = counted(stats);
+fn bank(channel: usize, stats: BankStats) -> Value {
+    let mut counted = counted(&stats);
     counted["channel"] = channel.into();
     counted["rank"] = stats.rank.into();
     counted["bank"] = stats.bank.into();

@@ -245,11 +245,6 @@ impl Memory {
         self.arm(s);
     }
 
-    /// Counts commands by bank from now on; see [`Channel::bank_stats`].
-    pub fn keep_bank_stats(&mut self) {
-        self.channels.iter_mut().for_each(Channel::keep_bank_stats);
-    }
-
     /// Returns the activity of each channel's ranks until `now`, idle time included.
     pub fn activity(&mut self, now: Time) -> Vec<Vec<RankActivity>> {
         self.channels.iter_mut().map(|channel| channel.activity(now)).collect()

@@ -51,7 +51,7 @@ pub struct ChannelStats {
     pub steps: u64,
 }
 
-/// Counters of one bank, if they are kept.
+/// Counters of one bank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BankStats {
     /// Number of the rank.

@@ -164,12 +164,14 @@ impl Ftl {
     }
 
     /// Accepts the data of the write `tag`, which arrived in the controller after [`Action::Ready`].
+    #[inline(always)]
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
         self.requests.activity.write(now);
         self.store(tag, out);
     }
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
+    #[inline(always)]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         if !status.is_ok() && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
             return;

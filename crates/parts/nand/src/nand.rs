@@ -187,7 +187,7 @@ impl Nand {
     ///
     /// # Panics
     /// If its address or size does not fit the flash, or its id is in use.
-    #[inline]
+    #[inline(always)]
     pub fn submit_read<S: Schedule<Event>>(&mut self, now: Time, op: ReadOp, s: &mut S) {
         let planes = self.check(op.page);
         let bytes = u64::from(op.bytes);

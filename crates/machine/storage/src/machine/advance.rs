@@ -1,7 +1,7 @@
 //! The event loop of a drive: accepts requests, passes each event to its part and collects completions.
 
 use host::Completed;
-use media::{Request, Status, Tag};
+use media::{OpId, Request, Status, Tag};
 use nand::Done;
 use sim::Time;
 
@@ -68,11 +68,12 @@ impl Machine {
     /// Handles an event.
     #[inline(always)]
     fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> Handled {
-        match event {
+        // Reads of flash end in one place, so that what the translation layer does about them is a part of the loop.
+        let (id, status) = match event {
             Event::HostInterface(event) => {
                 let Machine { host_interface, world, outputs, .. } = self;
                 let outcome = host_interface.outcome_of(now, event, &mut HostInterfaceView(world), outputs);
-                if let Some(completed) = outcome.completed {
+                return if let Some(completed) = outcome.completed {
                     complete(now, completed, completions);
                     Handled { acts: false, stops: true }
                 } else if let Some((tag, request)) = outcome.command {
@@ -85,33 +86,37 @@ impl Machine {
                     Handled { acts: false, stops: false }
                 } else {
                     self.outputs(now, completions)
-                }
+                };
             }
             Event::Flash(event) => {
                 let outcome = self.nand.outcome_of(now, event, &mut NandView(&mut self.world));
-                if let Some((id, status)) = outcome.read {
-                    if self.ahead.is_some() {
-                        self.read_done(now, id, status);
-                    } else {
-                        self.ftl.done(id, status, self.nand.store(), &mut self.out);
-                    }
+                if let Some(read) = outcome.read {
+                    read
                 } else if let Some((id, status)) = outcome.write {
                     self.write_done(self.nand.done(id, status));
+                    return Handled { acts: true, stops: false };
                 } else {
                     return Handled { acts: false, stops: false };
                 }
-                Handled { acts: true, stops: false }
             }
-            Event::ReadAhead(id) => {
-                self.read_from_ahead(id);
-                Handled { acts: true, stops: false }
-            }
+            Event::ReadAhead(id) => (id, Status::Ok),
             Event::Timer => {
                 self.timer = Time::MAX;
                 self.ftl.timer(now, &mut self.out);
-                Handled { acts: true, stops: false }
+                return Handled { acts: true, stops: false };
             }
+        };
+        self.ftl.done(id, status, self.nand.store(), &mut self.out);
+        if self.ahead.is_some() {
+            self.end_read_ahead(now, id, status);
         }
+        Handled { acts: true, stops: false }
+    }
+
+    /// Reports the end of an operation to the translation layer, outside the path of most reads.
+    #[inline(never)]
+    pub(super) fn end(&mut self, id: OpId, status: Status) {
+        self.ftl.done(id, status, self.nand.store(), &mut self.out);
     }
 
     /// Acts on the listed outputs of the host interface.
@@ -138,11 +143,8 @@ impl Machine {
     #[inline(always)]
     fn command(&mut self, now: Time, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
         // Copies, so that the request itself need not be in memory.
-        if self.checker.is_some() | self.external {
-            self.check_command(tag, io, &{ *request });
-        }
-        if self.ahead.is_some() {
-            self.note_read(&{ *request });
+        if self.checker.is_some() | self.external | self.ahead.is_some() {
+            self.note_command(tag, io, &{ *request });
         }
         self.ftl.command(now, tag, request, &mut self.out);
     }
@@ -153,8 +155,8 @@ impl Machine {
             Output::Completed { .. } | Output::Command { .. } | Output::Arrived { .. } => {
                 unreachable!("{output:?} is no rare output")
             }
-            Output::HostMemory { id, intact: true } => self.access_done(media::OpId(id)),
-            Output::HostMemory { id, intact: false } => self.access_damaged(now, media::OpId(id)),
+            Output::HostMemory { id, intact: true } => self.access_done(OpId(id)),
+            Output::HostMemory { id, intact: false } => self.access_damaged(now, OpId(id)),
             Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
             Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
             Output::Emptied { place } => {
@@ -190,7 +192,7 @@ impl Machine {
             }
         }
         self.apply_write(done);
-        self.ftl.done(id, status, self.nand.store(), &mut self.out);
+        self.end(id, status);
     }
 
     /// Applies a program or an erase to the contents.
@@ -207,8 +209,10 @@ impl Machine {
         self.mirror_write(kind, page);
     }
 
-    /// Opens the data of a new command, if payload is kept. The data of a write are generated here.
-    fn check_command(&mut self, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
+    /// Notes a new command: as a part of a stream if the drive reads ahead, and opens its data if payload is kept. The data
+    /// of a write are generated here.
+    fn note_command(&mut self, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
+        self.note_read(request);
         if let Some(checker) = &mut self.checker {
             let sectors = if request.op.has_data() { request.bytes / media::SECTOR } else { 0 };
             let data = self.data.open(tag, sectors as u32);

@@ -13,6 +13,7 @@ impl Machine {
             && request.op == Op::Read
         {
             ahead.note(request.offset, request.bytes);
+            self.later = true;
         }
     }
 
@@ -25,7 +26,7 @@ impl Machine {
                 match served {
                     Served::Now => self.world.queue.push(AHEAD, now + ahead.wait(), Event::ReadAhead(op.id)),
                     Served::Later => {}
-                    Served::Not => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+                    Served::Not => self.submit_read(now, op),
                 }
             }
             Action::Erase(op) => {
@@ -37,6 +38,12 @@ impl Machine {
         true
     }
 
+    /// Submits a read of flash, outside the path of most reads.
+    #[inline(never)]
+    pub(super) fn submit_read(&mut self, now: Time, op: ReadOp) {
+        self.nand.submit_read(now, op, &mut NandView(&mut self.world));
+    }
+
     /// Begins to read ahead what is due, behind the reads of the commands that made it due. Returns true if there may be
     /// actions to perform.
     pub(super) fn read_ahead(&mut self, now: Time) -> bool {
@@ -46,29 +53,24 @@ impl Machine {
             self.ftl.read_ahead(units, &mut reads);
         }
         for op in &reads {
-            match ahead.begin(*op) {
-                Some(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
-                None => self.ftl.done(op.id, Status::Ok, self.nand.store(), &mut self.out),
+            match self.ahead.as_mut().and_then(|ahead| ahead.begin(*op)) {
+                Some(op) => self.submit_read(now, op),
+                None => self.end(op.id, Status::Ok),
             }
         }
         !reads.is_empty()
     }
 
-    /// Reports the end of a read of flash to the translation layer, then those of the reads that waited for its pages.
-    pub(super) fn read_done(&mut self, now: Time, id: OpId, status: Status) {
-        self.ftl.done(id, status, self.nand.store(), &mut self.out);
+    /// Notes the end of a read of flash, and ends or submits the reads that waited for its pages. A read served from
+    /// pages that had been read ahead was none of flash, and changes nothing.
+    pub(super) fn end_read_ahead(&mut self, now: Time, id: OpId, status: Status) {
         let Some(ahead) = &mut self.ahead else { return };
         let Some(ended) = ahead.end(id, status.is_ok()) else { return };
         for id in ended.served {
             self.world.queue.push(AHEAD, now + ahead.wait(), Event::ReadAhead(id));
         }
         for op in ended.unserved {
-            self.nand.submit_read(now, op, &mut NandView(&mut self.world));
+            self.submit_read(now, op);
         }
-    }
-
-    /// Reports the end of a read of a page that had been read ahead.
-    pub(super) fn read_from_ahead(&mut self, id: OpId) {
-        self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
     }
 }

@@ -51,6 +51,8 @@ pub struct Machine {
     outputs: Vec<host_interface::Output>,
     /// Barriers to answer. A finished flash program is durable, so each is answered at once.
     barriers: Vec<OpId>,
+    /// There are barriers, or commands that may have made something due to be read ahead.
+    later: bool,
     timer: Time,
     /// The expected contents of every sector, if payload is kept.
     checker: Option<Box<Checker>>,
@@ -140,6 +142,7 @@ impl Machine {
             out: Actions::default(),
             outputs: Vec::new(),
             barriers: Vec::new(),
+            later: false,
             timer: Time::MAX,
             queue_tracks: None,
             mirror: None,

@@ -19,8 +19,7 @@ impl Machine {
                 self.perform_moves();
             }
             self.perform_actions(now);
-            let ended = self.barriers.is_empty() || !self.end_barriers();
-            if ended && (self.ahead.is_none() || !self.read_ahead(now)) {
+            if !self.later || !self.perform_later(now) {
                 break;
             }
         }
@@ -38,6 +37,17 @@ impl Machine {
             self.nand.store_mut().apply(movement, &mut self.data);
         }
         self.out.moves.clear();
+    }
+
+    /// Performs what waits until all actions are performed: ends barriers, then begins to read ahead. Returns true if there
+    /// may be actions to perform.
+    #[inline(never)]
+    fn perform_later(&mut self, now: Time) -> bool {
+        if !self.barriers.is_empty() && self.end_barriers() {
+            return true;
+        }
+        self.later = false;
+        self.ahead.is_some() && self.read_ahead(now)
     }
 
     /// Ends barriers. Returns false if one failed.
@@ -112,7 +122,7 @@ impl Machine {
         if self.perform_with_read_ahead(now, action) {
             return;
         }
-        let Machine { nand, host_interface, world, barriers, mirror, ftl, entries, .. } = self;
+        let Machine { nand, host_interface, world, barriers, later, mirror, ftl, entries, .. } = self;
         match action {
             Action::Read(_)
             | Action::Program(_)
@@ -126,7 +136,10 @@ impl Machine {
                     mirror.block(nand.store(), block);
                 }
             }
-            Action::Barrier(id) => barriers.push(id),
+            Action::Barrier(id) => {
+                barriers.push(id);
+                *later = true;
+            }
             Action::HostMemory { id, bytes, store } => {
                 if let HostInterface::External(path) = host_interface {
                     let place = ftl.host_memory_lines(id, entries);

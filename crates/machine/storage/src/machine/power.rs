@@ -108,14 +108,17 @@ impl Machine {
                     // Data read for the host is dropped.
                     match event {
                         Event::Flash(event) => match self.nand.handle(now, event, &mut NandView(&mut self.world)) {
-                            Some(done) if done.kind == nand::OpKind::Read => self.read_done(now, done.id, done.status),
+                            Some(done) if done.kind == nand::OpKind::Read => {
+                                self.end(done.id, done.status);
+                                self.end_read_ahead(now, done.id, done.status);
+                            }
                             Some(done) => {
                                 self.apply_write(done);
-                                self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
+                                self.end(done.id, done.status);
                             }
                             None => {}
                         },
-                        Event::ReadAhead(id) => self.read_from_ahead(id),
+                        Event::ReadAhead(id) => self.end(id, Status::Ok),
                         Event::HostInterface(_) | Event::Timer => continue,
                     }
                     self.perform_alone();
@@ -143,7 +146,7 @@ impl Machine {
             }
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
-                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+                    Action::Read(op) => self.submit_read(now, op),
                     Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
                     Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
                     Action::Retire(block) => self.nand.store_mut().mark_bad(block),

@@ -124,7 +124,7 @@ impl Translation {
     }
 
     /// Handles the end of an operation.
-    #[inline]
+    #[inline(always)]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.done(id, status, flash, out),

@@ -340,13 +340,8 @@ impl Channel {
         self.state.log.take()
     }
 
-    /// Counts commands by bank from now on.
-    pub fn keep_bank_stats(&mut self) {
-        self.state.keep_bank_stats();
-    }
-
-    /// Returns the counters of each rank's banks; empty unless they are kept.
-    pub fn bank_stats(&self) -> &[BankStats] {
+    /// Returns the counters of each rank's banks.
+    pub fn bank_stats(&self) -> impl Iterator<Item = BankStats> {
         self.state.bank_stats()
     }
 

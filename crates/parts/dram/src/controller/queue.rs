@@ -102,8 +102,8 @@ type Entries = [Entry; 1 << u8::BITS];
 /// The places of one queue.
 #[derive(Clone, Copy)]
 struct Places {
-    /// A bit for each place without a run.
-    free: u128,
+    /// The first place without a run, which names the next one in turn; [`NONE`] if there is none.
+    free: u8,
     /// Number of waiting bursts, and its maximum.
     length: u32,
     most: u32,
@@ -145,16 +145,21 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(crate) fn new(ranks: usize, reads: u32, writes: u32, age_max: u64) -> Queues {
-        let places = |count: u32, most: u32| {
+        let places = |kind: RequestKind, count: u32, most: u32| {
             assert!((1..=most).contains(&count), "a queue of {count}");
-            Places { free: u128::MAX, length: 0, most: count, overdue_at: u64::MAX }
+            Places { free: (PLACES * kind as usize) as u8, length: 0, most: count, overdue_at: u64::MAX }
         };
+        let mut entries = Box::new([EMPTY; 1 << u8::BITS]);
+        for (place, entry) in entries.iter_mut().enumerate() {
+            // The last place of each half has no next one.
+            entry.next = if (place + 1) % PLACES == 0 { NONE } else { place as u8 + 1 };
+        }
         let waits = |_| RankQueue { banks: PerBank([NO_BURSTS; BANKS]), waiting: [0; 2], hits: [0; 2] };
         Queues {
             ranks: PerRank::new(ranks, waits),
-            entries: Box::new([EMPTY; 1 << u8::BITS]),
+            entries,
             waiting: [0; 2],
-            places: [places(reads, READS), places(writes, WRITES)],
+            places: [places(RequestKind::Read, reads, READS), places(RequestKind::Write, writes, WRITES)],
             order: 0,
             newest: 0,
             age_max,
@@ -203,16 +208,17 @@ impl Queues {
         self.places[kind as usize].overdue_at
     }
 
-    /// Returns the run whose first burst has waited longest, or [`NONE`]. Searches all runs.
+    /// Returns the run whose first burst has waited longest, or [`NONE`]. Searches all banks for which bursts wait.
     pub(crate) fn oldest(&self, kind: RequestKind) -> u8 {
-        let mut taken = !self.places[kind as usize].free;
+        let k = kind as usize;
         let (mut oldest, mut least) = (NONE, u64::MAX);
-        while taken != 0 {
-            let entry = (taken.trailing_zeros() as usize + PLACES * kind as usize) as u8;
-            taken &= taken - 1;
-            let order = self.get(entry).order;
-            if order < least {
-                (oldest, least) = (entry, order);
+        for rank in bits(self.waiting[k].into()) {
+            for bank in bits(self.ranks[rank].waiting[k]) {
+                let entry = self.bank(rank, bank).head[k];
+                let order = self.get(entry).order;
+                if order < least {
+                    (oldest, least) = (entry, order);
+                }
             }
         }
         oldest
@@ -302,8 +308,9 @@ impl Queues {
         }
         places.length += bursts;
         self.order += u64::from(bursts);
-        let at = (places.free.trailing_zeros() as usize + PLACES * k) as u8;
-        places.free &= places.free - 1;
+        let at = places.free;
+        debug_assert_ne!(at, NONE, "a run for each burst has a place");
+        places.free = self.entries[at as usize].next;
         self.entries[at as usize] = run;
         self.newest = at;
         self.waiting[k] |= 1 << run.rank;
@@ -385,7 +392,7 @@ impl Queues {
         }
         list.hit[k] = first_of_row(&self.entries, after, row);
         queue.hits[k] &= !(u64::from(list.hit[k] == NONE) << bank);
-        self.places[k].free |= 1 << (entry as usize % PLACES);
+        self.entries[entry as usize].next = std::mem::replace(&mut self.places[k].free, entry);
     }
 
     /// Finds the hits of a bank whose `row` was opened.
@@ -427,6 +434,15 @@ impl Queues {
         }
         false
     }
+}
+
+/// Returns the numbers of the bits that are set, in ascending order.
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = set.trailing_zeros();
+        set &= set.checked_sub(1)?;
+        Some(first as usize)
+    })
 }
 
 fn first_of_row(entries: &Entries, mut entry: u8, row: u32) -> u8 {

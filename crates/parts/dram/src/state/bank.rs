@@ -44,10 +44,23 @@ pub(crate) struct Bank {
     pub(crate) next_column: u64,
     /// Cycle in which it was last opened, read or written.
     pub(crate) used: u64,
+    /// Bursts by kind, rows opened, and rows closed because a request needed another one.
+    pub(crate) bursts: [u64; 2],
+    pub(crate) activates: u64,
+    pub(crate) conflicts: u64,
 }
 
 impl Bank {
-    pub(crate) const IDLE: Bank = Bank { row: CLOSED, next_activate: 0, next_precharge: 0, next_column: 0, used: 0 };
+    pub(crate) const IDLE: Bank = Bank {
+        row: CLOSED,
+        next_activate: 0,
+        next_precharge: 0,
+        next_column: 0,
+        used: 0,
+        bursts: [0; 2],
+        activates: 0,
+        conflicts: 0,
+    };
 }
 
 /// Gaps in clocks between commands, other than those within one bank.

@@ -17,6 +17,7 @@ impl ChannelState {
         debug_assert_eq!(bank.row, CLOSED, "ACT to an open bank");
         bank.row = row;
         bank.used = cycle;
+        bank.activates += 1;
         bank.next_column = cycle + u64::from(t.rcd);
         bank.next_precharge = cycle + u64::from(t.ras);
         bank.next_activate = cycle + u64::from(t.rc);
@@ -30,9 +31,6 @@ impl ChannelState {
         opened.constraints.hold_group(number >> self.group_shift, class::ACTIVATE, cycle + u64::from(t.rrd_l));
         self.bus_free = cycle + u64::from(t.activate_slots);
         self.stats.activates += 1;
-        if let Some(stats) = self.bank_stats.get_mut(rank * self.banks + number) {
-            stats.activates += 1;
-        }
         self.step(cycle);
         self.note(cycle, CommandKind::Activate, rank, number, (row, 0), 0);
     }
@@ -81,6 +79,7 @@ impl ChannelState {
         let served = &mut self.ranks[rank];
         let bank = &mut served.banks[number];
         bank.used = cycle;
+        bank.bursts[k] += u64::from(bursts);
         raise(&mut bank.next_precharge, cycle + self.gaps.to_precharge[k]);
         for class in [class::READ, class::WRITE] {
             served.constraints.hold(class, cycle + self.gaps.same_rank[k][class]);
@@ -101,9 +100,6 @@ impl ChannelState {
             }
         }
         self.stats.bursts[k] += u64::from(bursts);
-        if let Some(stats) = self.bank_stats.get_mut(rank * self.banks + number) {
-            stats.bursts[k] += u64::from(bursts);
-        }
         self.stats.steps += u64::from(bursts);
         self.now = cycle;
         self.bus_free = cycle + u64::from(self.timing.column_slots);

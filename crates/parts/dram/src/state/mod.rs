@@ -46,8 +46,6 @@ pub(crate) struct ChannelState {
     /// Cycle of the last step.
     pub(crate) now: u64,
     pub(crate) stats: ChannelStats,
-    /// Counters by rank and bank; empty unless they are kept.
-    bank_stats: Vec<BankStats>,
     pub(crate) log: Log,
 }
 
@@ -73,30 +71,24 @@ impl ChannelState {
             bus_free: 0,
             now: 0,
             stats: ChannelStats::default(),
-            bank_stats: Vec::new(),
             log: Log::default(),
         }
     }
 
-    /// Counts commands by bank from now on.
-    pub(crate) fn keep_bank_stats(&mut self) {
+    /// Returns the counters of each rank's banks.
+    pub(crate) fn bank_stats(&self) -> impl Iterator<Item = BankStats> {
         let places = (0..self.ranks.len()).flat_map(|rank| (0..self.banks).map(move |bank| (rank, bank)));
-        let empty = |(rank, bank)| BankStats { rank: rank as u32, bank: bank as u32, ..BankStats::default() };
-        self.bank_stats = places.map(empty).collect();
-    }
-
-    /// Returns the counters by rank and bank; empty unless they are kept.
-    pub(crate) fn bank_stats(&self) -> &[BankStats] {
-        &self.bank_stats
+        places.map(|(rank, bank)| {
+            let Bank { bursts, activates, conflicts, .. } = *self.bank(rank, bank);
+            BankStats { rank: rank as u32, bank: bank as u32, bursts, activates, conflicts }
+        })
     }
 
     /// Counts a row that is closed because a request needs another one.
     #[inline]
     pub(crate) fn count_conflict(&mut self, rank: usize, bank: usize) {
         self.stats.conflicts += 1;
-        if let Some(stats) = self.bank_stats.get_mut(rank * self.banks + bank) {
-            stats.conflicts += 1;
-        }
+        self.ranks[rank].banks[bank].conflicts += 1;
     }
 
     #[inline]

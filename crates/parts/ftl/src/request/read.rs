@@ -68,11 +68,13 @@ impl Ftl {
     /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
     pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
         let (mut run, mut at_hand) = (Run::default(), 0);
-        for unit in units {
+        let mut unit = units.start;
+        while unit < units.end {
             if let Some(next) = self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out) {
                 self.issue_read(tag, run, out);
                 run = next;
             }
+            unit += 1;
         }
         if run.count > 0 {
             self.issue_read(tag, run, out);
