@@ -1,5 +1,6 @@
 """The start in closed form, on measured drives and on queues with known answers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,23 @@ def test_the_curves_of_the_zn540_show_its_parameters() -> None:
     dies = {int(str(each["flash.channels"])) * int(str(each["flash.chips"])) for each in start.structures}
     assert {24, 32} <= dies
     assert all(sentence[0].islower() or sentence[0].isdigit() for sentence in start.sentences.values())
+
+
+def test_a_core_that_is_busy_at_depth_1_polls_and_limits_nothing() -> None:
+    def start(cpu: float | None, busy_at_1: float | None) -> dict[str, float]:
+        points = [
+            replace(
+                each,
+                conditions=replace(each.conditions, engine="io_uring"),
+                cpu=busy_at_1 if each.conditions.outstanding == 1 else cpu,
+            )
+            for each in read_measurements([DRIVES / "zn540-random-read.csv"]).points
+        ]
+        space = Space(load_system(SAMSUNG), reads=True, writes=False, engines=["io_uring"])
+        return closed_form(space, points).values
+
+    # A busy core at high depths alone is the limit.
+    assert start(1.0, 1.0) == start(None, None) != start(1.0, 0.4)
 
 
 def test_plateaus_of_writes_in_bursts_show_programs_and_depth_1_the_staging_path() -> None:

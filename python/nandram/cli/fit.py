@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -167,9 +169,30 @@ def fraction(name: str, text: str) -> float:
     return value
 
 
+class _Lines:
+    """Progress in lines: one for each stage, and one for each half minute of it."""
+
+    EVERY_S = 30.0
+
+    def __init__(self, stage: Callable[[], str]) -> None:
+        self._stage = stage
+        self._shown = ""
+        self._next_s = 0.0
+
+    def told(self, done: int, of: int) -> None:
+        """Print a line if one is due."""
+        name, now = self._stage(), time.monotonic()
+        if name != self._shown or now >= self._next_s:
+            self._shown, self._next_s = name, now + self.EVERY_S
+            print(f"fit: {name}: {done:,} of {of:,} runs" if name else f"fit: {done:,} of {of:,} runs", file=sys.stderr)
+
+
 @contextlib.contextmanager
 def _progress() -> Iterator[tuple["Told | None", Callable[[str], None] | None]]:
-    """Yield the functions that report finished runs and the current stage; both None without a terminal."""
+    """Yield the functions that report finished runs and the current stage.
+
+    Without a terminal, each stage is a line on standard error, and so is each half minute of it.
+    """
     from nandram.cli.terminal.progress import counted_progress
 
     current = ""
@@ -180,7 +203,7 @@ def _progress() -> Iterator[tuple["Told | None", Callable[[str], None] | None]]:
 
     with counted_progress("runs", rate=True, about=lambda: current) as report:
         if report is None:
-            yield None, None
+            yield _Lines(lambda: current).told, stage
             return
         yield (lambda done, of: report(done, of, done / of)), stage
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nandram.errors import UserError
@@ -11,7 +12,7 @@ from nandram.fit.closed_form.reads import Start, read_start
 from nandram.fit.closed_form.writes import add_writes
 from nandram.fit.evaluate import Evaluator, Told
 from nandram.fit.measurements.files import read_measurements
-from nandram.fit.measurements.points import Direction, Measurements, Point, size_text
+from nandram.fit.measurements.points import Direction, Measurements, Point, size_text, waits_busily
 from nandram.fit.model import Guess, Model, dies
 from nandram.fit.parameters import Space, polls, quantity
 from nandram.fit.precise import PRECISE, precise_search
@@ -58,7 +59,7 @@ def run_fit(
     """
     from nandram.options import at_a_time
 
-    measured = without(read_measurements(data), drop)
+    measured = _with_busy_hosts(without(read_measurements(data), drop))
     base = system if isinstance(system, System) else load_system(system)
     _check(base, measured)
     parts = split(measured.points, hold_out, share, seed)
@@ -106,6 +107,18 @@ def run_fit(
         precondition=precondition,
         seed=seed,
     )
+
+
+def _with_busy_hosts(measured: Measurements) -> Measurements:
+    """Return the data with a remark on each engine whose core is busy at depth 1 already, though it does not poll."""
+    remarks = list(measured.remarks)
+    for engine in dict.fromkeys(point.conditions.engine for point in measured.points):
+        points = [point for point in measured.points if point.conditions.engine == engine]
+        if not polls(engine) and waits_busily(points):
+            remarks.append(
+                f"{engine} keeps its core busy at depth 1 too: its host polls, so that busy cores do not show a limit"
+            )
+    return replace(measured, remarks=tuple(remarks))
 
 
 def _starts(base: System, space: Space, points: Sequence[Point], tries: Tries) -> list[tuple[dict[str, object], Start]]:
@@ -164,6 +177,11 @@ def _check(system: System, measured: Measurements) -> None:
     if values["link"]["type"] != "pcie":
         raise UserError(
             f"{system.source}: link.type is {values['link']['type']}, expected pcie: fits start from an NVMe drive"
+        )
+    if zones := values["device"].get("zones", {}).get("count"):
+        raise UserError(
+            f"{system.source}: has {zones} zones, expected a start that maps pages, such as nvme-client-tlc: "
+            "its array, channels and host are fitted, and zones change none of them"
         )
     capacity = values["ftl"]["capacity"]
     if capacity != "auto":

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nandram.fit.measurements.points import Direction, Point
+from nandram.fit.measurements.points import Direction, Point, waits_busily
 from nandram.fit.parameters import polls
 
-BUSY = 0.97
-"""Busy fraction of a core from which it limits an engine that does not poll."""
 FLAT = 1.10
 """Largest gain of the last doubling of the requests in flight on a plateau."""
 NARROW = 0.5
@@ -38,6 +36,7 @@ class Curves:
         if random is None:
             # Sequential and random points are not mixed: the order with more points defines the curves.
             random = sum(point.conditions.random for point in self._points) * 2 >= len(self._points)
+        self._waits_busily = polls(engine) or waits_busily(self._points)
         self._points = [point for point in self._points if point.conditions.random is random]
         self.engine = engine
         """The engine of all points."""
@@ -61,8 +60,8 @@ class Curves:
         return [best[key] for key in sorted(best)]
 
     def cpu_limited(self, point: Point) -> bool:
-        """Return whether the host's core limits a point; engines that poll keep it busy anyway."""
-        return not polls(self.engine) and point.cpu is not None and point.cpu >= BUSY
+        """Return whether the host's core limits a point; hosts that poll keep it busy anyway."""
+        return point.is_busy and not self._waits_busily
 
     def cpu_plateau(self) -> Point | None:
         """Return the highest rate of a job whose core is busy; None if no core is."""

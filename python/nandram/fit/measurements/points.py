@@ -12,6 +12,8 @@ from nandram.errors import UserError
 LITTLE_MAX = 1.3
 """Outstanding requests by Little's law, as a multiple of the job's depth, beyond which a point contradicts itself."""
 LITTLE_MIN = 0.02
+BUSY = 0.97
+"""Busy fraction of a core from which it limits a job, unless it polls."""
 CONTRADICTION = 2.0
 """Ratio of two rates measured under the same conditions beyond which one must be wrong."""
 
@@ -61,6 +63,11 @@ class Point:
     source: str
     """File, and line or job, for messages."""
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the job keeps its core busy."""
+        return self.cpu is not None and self.cpu >= BUSY
+
     def percentile(self, percent: float) -> float | None:
         """Return the response time below which `percent` of the requests end, in nanoseconds."""
         return dict(self.percentiles).get(percent)
@@ -96,7 +103,16 @@ class Measurements:
 def _plain(point: Point) -> list[object]:
     conditions = point.conditions
     place = [conditions.direction, conditions.random, conditions.size_bytes, conditions.depth, conditions.jobs]
-    return [*place, conditions.engine, point.iops, point.mean_ns, list(point.percentiles)]
+    busy = [] if point.cpu is None else [point.cpu]
+    return [*place, conditions.engine, point.iops, point.mean_ns, list(point.percentiles), *busy]
+
+
+def waits_busily(points: Iterable[Point]) -> bool:
+    """Return whether points of an engine show a core that waits actively: it is busy with one request in flight too.
+
+    Such a core is no sign that the host limits the rate.
+    """
+    return any(point.is_busy for point in points if point.conditions.outstanding == 1)
 
 
 def joined(parts: Iterable[Measurements]) -> Measurements:
