@@ -481,6 +481,25 @@ mod tests {
     }
 
     #[test]
+    fn the_last_lane_that_there_may_be_is_a_lane() {
+        let mut queue = EventQueue::new(62);
+        queue.push(Lane(61), Time::from_ns(2), 1);
+        for (at, event) in [(4, 3), (3, 2), (5, 4)] {
+            queue.push(Lane(62), Time::from_ns(at), event);
+        }
+        let popped: Vec<u8> = std::iter::from_fn(|| queue.pop()).map(|(_, event)| event).collect();
+        assert_eq!(popped, [1, 2, 3, 4]);
+    }
+
+    /// In releases too, where `push` itself does not check.
+    #[test]
+    #[should_panic(expected = "lane 63 of 63")]
+    fn the_lane_of_what_overflows_is_refused() {
+        let order = ASTRAY as u64;
+        EventQueue::new(1).push_to_end(Key { time: 1, order }, ());
+    }
+
+    #[test]
     #[should_panic(expected = "an event at 4ns, before now (5ns)")]
     fn the_past_is_refused_before_all_others() {
         let mut queue = EventQueue::new(1);

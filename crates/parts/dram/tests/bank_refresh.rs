@@ -1,6 +1,6 @@
 //! The benefits of same-bank and per-bank refresh: bandwidth, and the tail of latency during a refresh.
 
-use dram::{Channel, Config, Device, RefreshMode, Request};
+use dram::{Channel, CommandKind, Config, Device, RefreshMode, Request};
 use sim::{Streams, Time};
 
 /// Returns a rank behind a queue of 64, like main memory.
@@ -114,6 +114,10 @@ fn an_unused_rank_is_refreshed_as_a_whole_and_powers_down() {
         channel.submit(Time::ZERO, Request { bytes: 64, ..Request::default() });
         let activity = channel.activity(Time::from_us(3900))[0];
         assert!((999..=1000).contains(&activity.refreshes) && activity.bank_refreshes <= 16, "{activity:?}");
+        let log = channel.take_log();
+        let of_banks = log.iter().filter(|command| command.kind == CommandKind::RefreshBank);
+        assert!(of_banks.clone().all(|command| (command.row, command.column) == (0, 0)), "a bank is refreshed, no row");
+        assert_eq!(of_banks.count() as u64, if log.is_empty() { 0 } else { activity.bank_refreshes });
         let down = activity.clocks_in(dram::PowerState::PrechargePowerDown);
         let all: u64 = activity.clocks.iter().sum();
         assert!(down * 10 > 8 * all, "{down} of {all} clocks");
