@@ -17,7 +17,8 @@ fn a_summary_is_the_same_in_debug_and_release() {
     let workload = Workload::open(&data.join("same-bytes.fio"), None).expect("a job");
     let options = RunOptions { preparation: Some(Preparation::Steady), ..RunOptions::default() };
     let outcome = run(&system, &workload, &options, &mut |_| true).expect("a run");
-    let text = format!("{:#}\n", summary(&system, &outcome));
+    // Without the system's hash, which follows every new key.
+    let text = format!("{:#}\n", summary(&system, &outcome)).replace(&system.content_hash(), "");
     let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
     let pinned = std::fs::read_to_string(data.join("same-bytes.sha256")).expect("a pin");
     assert_eq!(hash, pinned.trim());
