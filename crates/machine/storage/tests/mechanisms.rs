@@ -159,6 +159,27 @@ fn writes_that_continue_none_are_slower() {
     assert!((random / sequential / (266.0 / 305.0) - 1.0).abs() < 0.03, "{random} {sequential}");
 }
 
+/// A busy core shows the time per write: of a whole unit, of a part of one, and of parts of two around whole ones.
+#[test]
+fn each_unit_that_a_write_covers_in_part_takes_a_core() {
+    let per_write = |partial: &str, offset: u64, bytes: u64| {
+        let sets =
+            [("device.firmware.write", "10us"), ("device.firmware.cores", "1"), ("device.firmware.partial", partial)];
+        let (mut machine, all) = drive(&sets, Preparation::Filled);
+        let mut rng = Streams::new(3).stream("test.partial");
+        let flown = fly(&mut machine, 16, 1500, || Request::new(Op::Write, rng.below(all / 2) * 4096 + offset, bytes));
+        flown.end.us_f64() / 1500.0
+    };
+    for (offset, bytes, parts) in [(0, 4096, 0.0), (0, 512, 1.0), (1024, 2048, 1.0), (512, 3584, 1.0), (512, 8192, 2.0)]
+    {
+        let more: f64 = per_write("20us", offset, bytes) - per_write("0s", offset, bytes);
+        assert!((more - 20.0 * parts).abs() < 0.5, "{bytes} bytes at {offset}: {more} us more");
+    }
+    let error =
+        system::System::load("nvme-client-tlc", &[("device.firmware.partial", "-1us")]).map(|_| ()).unwrap_err();
+    assert!(error.to_string().ends_with("found \"-1us\", expected a time of zero or more"), "{error}");
+}
+
 #[test]
 fn a_cached_program_does_not_hold_up_reads() {
     let p99 = |cached| {

@@ -167,6 +167,7 @@ impl Engine {
         let request = self.commands[tag as usize].request;
         let length = self.decode_length(&request);
         let Some(handler) = &mut self.handler else { return at };
+        let length = length + handler.merging(&request);
         let behind = handler.behind(&request);
         let work = self.firmware.take(at, length + behind);
         s.span(Track(work.server), request.op.name(), work.from, work.to);

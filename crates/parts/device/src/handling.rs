@@ -20,6 +20,10 @@ section! {
             "Core time after a write that continues none of the last 16 sequential streams; the write itself does not \
              wait for it.",
             when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.partial" partial: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Core time of a write for each ftl.unit that it covers in part, which is merged with what the unit held.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
         "device.staging.read" staging_read: Option<u64> = RATE.or("unlimited"),
             assumed("unlimited", "no effect unless a measured drive shows one"),
             "Bytes per second of the staging path for reads.",
@@ -82,6 +86,7 @@ impl Handling {
     const OFF: Handling = Handling {
         unit: 0,
         jump: Time::ZERO,
+        partial: Time::ZERO,
         staging_read: None,
         staging_write: None,
         staging_single_units: false,
@@ -128,6 +133,17 @@ impl Handler {
     fn units(&self, request: &Request) -> u64 {
         let unit = self.config.unit;
         request.end().div_ceil(unit) - request.offset / unit
+    }
+
+    /// Returns the processor time to merge the units that a write covers in part.
+    pub(crate) fn merging(&self, request: &Request) -> Time {
+        if request.op != Op::Write {
+            return Time::ZERO;
+        }
+        let unit = self.config.unit;
+        let (begins_within, ends_within) = (!request.offset.is_multiple_of(unit), !request.end().is_multiple_of(unit));
+        let parts = (u64::from(begins_within) + u64::from(ends_within)).min(self.units(request));
+        self.config.partial * parts
     }
 
     /// Returns the wait of the command after its decoding.
