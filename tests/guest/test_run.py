@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from guest.fakes import NoDrive, Steps, install, play
-from guest.test_results import member, packed
+from guest.test_archive import member, packed
 from nandram.errors import UserError
 from nandram.guest.errors import GuestError, TimeLimitError
 from nandram.guest.folder import Kernel, Programs

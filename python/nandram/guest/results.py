@@ -1,10 +1,7 @@
 """Brings a guest's output to the host."""
 
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
-
-from nandram.guest.errors import GuestError
 
 
 class Tail:
@@ -72,28 +69,3 @@ class Status:
             if line.startswith("tar "):
                 return f"the guest could not pack /out: {line.removeprefix('tar ')}"
         return None
-
-
-def unpack(archive: Path, into: Path) -> tuple[list[str], list[str]]:
-    """Unpack a guest's ``/out``; return the names of its files, and of members that no host should have.
-
-    The latter are devices, and links to paths outside. Raises `GuestError` for a damaged archive.
-    """
-    files, refused = [], []
-    try:
-        with tarfile.open(archive, "r:") as tar:
-            for member in tar:
-                if member.name in (".", "./"):
-                    continue
-                try:
-                    tar.extract(member, into, filter="data")
-                except tarfile.FilterError:
-                    refused.append(member.name.removeprefix("./"))
-                else:
-                    if not member.isdir():
-                        files.append(member.name.removeprefix("./"))
-    except tarfile.TarError as error:
-        raise GuestError(f"the archive of /out is damaged: {error}") from error
-    except OSError as error:
-        raise GuestError(f"{into}: cannot be written: {error.strerror or error}") from error
-    return sorted(files), sorted(refused)

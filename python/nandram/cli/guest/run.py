@@ -142,5 +142,6 @@ def notes(found: "Finished", output: Path | None) -> list[str]:
     if found.files and output is None:
         lines.append(f"not kept: {count(len(found.files), 'file')} in /out; -o DIR keeps them")
     if found.refused:
-        lines.append(f"left out of /out: {', '.join(found.refused[:3])}, which are devices or links to other folders")
+        more = f" and {len(found.refused) - 3} more" if len(found.refused) > 3 else ""
+        lines.append(f"left out of /out, which may hold files and folders: {', '.join(found.refused[:3])}{more}")
     return lines
