@@ -62,6 +62,8 @@ pub struct Memory<D: Device = Disk> {
     /// Permissions of the page that was checked last.
     pub(crate) last_page: Option<(u32, Permissions)>,
     pub(crate) next_page: u32,
+    /// The catalog names no token, so a sync without a name need not read it.
+    pub(crate) no_token_is_named: bool,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     opener: u32,
@@ -80,6 +82,7 @@ impl<D: Device> Memory<D> {
             keys: Vec::new(),
             last_page: None,
             next_page: catalog::PAGE + 1,
+            no_token_is_named: false,
             hits: 0,
             misses: 0,
             opener: std::process::id(),
@@ -278,7 +281,7 @@ impl<D: Device> Memory<D> {
         if asked.is_ok() || !self.unanswered.is_empty() {
             self.frames.clear();
         }
-        self.last_page = None;
+        (self.last_page, self.no_token_is_named) = (None, false);
         asked.map(|_| ())
     }
 

@@ -2,6 +2,7 @@
 //! kernel. Nothing here blocks, except for a read on behalf of the only active thread.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use nvmm::{Answer, Permissions};
 
@@ -190,7 +191,8 @@ impl<D: Device> Mapping<D> {
             self.check_permission(key, true);
         }
         let absent = !self.pages.is_mapped(key);
-        if self.pages.fault(key, write, &mut self.region) == Outcome::Fetch {
+        let around = if protected { self.writable_around(key) } else { key..key + 1 };
+        if self.pages.fault(key, write, around, &mut self.region) == Outcome::Fetch {
             self.waiting.push(key);
         }
         if absent {
@@ -236,6 +238,27 @@ impl<D: Device> Mapping<D> {
             Some(Some(_)) => {}
         }
         true
+    }
+
+    /// Returns the segments that a store fault makes writable: those around `key` whose pages may be written, as that of
+    /// `key` may.
+    fn writable_around(&mut self, key: Key) -> Range<Key> {
+        let (segments, around) = (self.segments(), self.pages.around(key));
+        let (mut first, mut end) = (key / segments, key / segments + 1);
+        while around.start < first * segments && self.may_write(first - 1) {
+            first -= 1;
+        }
+        while end * segments < around.end && self.may_write(end) {
+            end += 1;
+        }
+        around.start.max(first * segments)..around.end.min(end * segments)
+    }
+
+    /// Returns whether a page is known to be writable.
+    fn may_write(&mut self, page: u64) -> bool {
+        let Some(memory) = &mut self.memory else { return false };
+        memory.engine.try_load_entry(page as u32, &mut memory.frames)
+            && matches!(memory.ownership(page as u32), Ok(Some(permissions)) if permissions.write)
     }
 
     /// Maps or requests the segments that threads wait for. Returns whether any was mapped.

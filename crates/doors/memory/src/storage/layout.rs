@@ -15,7 +15,7 @@
 use media::Geometry;
 use nvmm::entry::INDEX_BITS;
 use nvmm::{Config, Controller, Management, Order, Policy};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::PAGE_BYTES;
 
@@ -302,14 +302,14 @@ pub(crate) fn parse_mark(bytes: &[u8]) -> Option<u64> {
 
 /// Fills the unit `into` with `bytes`, their checksum and zeros.
 fn seal(mut bytes: Vec<u8>, into: &mut [u8]) {
-    let sum = xxh3_64(&bytes);
+    let sum = XxHash3_64::oneshot(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     into.fill(0);
     into[..bytes.len()].copy_from_slice(&bytes);
 }
 
 fn is_sealed(bytes: &[u8], length: usize) -> bool {
-    bytes.get(length..length + 8) == Some(&xxh3_64(&bytes[..length]).to_le_bytes())
+    bytes.get(length..length + 8) == Some(&XxHash3_64::oneshot(&bytes[..length]).to_le_bytes())
 }
 
 #[cfg(test)]
