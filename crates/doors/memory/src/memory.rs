@@ -4,7 +4,7 @@ use media::Tag;
 use nvmm::{Answer, Permissions, Request, Token};
 
 use crate::cache::Pending;
-use crate::cache::frames::{Frames, Key};
+use crate::cache::frames::{Frames, Key, NONE};
 use crate::catalog;
 use crate::device::Device;
 use crate::engine::Engine;
@@ -158,8 +158,16 @@ impl<D: Device> Memory<D> {
     }
 
     /// Returns the maximum number of segments that one step of a call keeps in DRAM.
-    fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         (self.frames.count() as u64 / 4).clamp(1, 1024)
+    }
+
+    /// Returns the number of frames whose content is not in the file yet. At least as many others as [`window`](Self::window)
+    /// remain, so that reads find room in DRAM even if the disk is full.
+    pub(crate) fn unwritten(&self) -> u64 {
+        let writes = self.pending.iter().filter(|pending| pending.writes);
+        let frames = writes.flat_map(|pending| &pending.places).filter(|frame| **frame != NONE).count();
+        (self.frames.dirty_count() + frames) as u64
     }
 
     /// Reads `into.len()` bytes starting at `address`. Bytes that were never written are zero.
@@ -210,6 +218,9 @@ impl<D: Device> Memory<D> {
         while at < end {
             let first = at / segment;
             let last = end.div_ceil(segment).min(first + self.window());
+            while self.unwritten() + (last - first) > self.frames.count() as u64 - self.window() {
+                self.make_room()?;
+            }
             // Segments that are overwritten completely are not read.
             self.load_segments(first..last, |key| key * segment < address || (key + 1) * segment > end)?;
             for key in first..last {

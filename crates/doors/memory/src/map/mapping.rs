@@ -35,6 +35,11 @@ impl<D: Device> BackingCache for Cache<'_, D> {
         if known.is_some() && !dirty {
             return true;
         }
+        let is_more = dirty && frames.dirty_of(key).is_none();
+        if is_more && self.0.unwritten() >= self.0.frames.count() as u64 - self.0.window() {
+            return false;
+        }
+        let frames = &mut self.0.frames;
         let Some(frame) = known.or_else(|| frames.take(key)) else { return false };
         fill(frames.bytes_mut(frame));
         if known.is_none() {
