@@ -127,6 +127,30 @@ impl Shape {
         self.sized(self.blocks - self.config().overhead_blocks() - self.reserve, (8 * self.pages).max(4096), 0)
     }
 
+    /// Returns the parameters of a memory with more capacity or space, in the newest format. Without a space it is at
+    /// least twice the capacity.
+    pub(crate) fn grown(&self, capacity: Option<u64>, space: Option<u64>) -> Result<Shape, String> {
+        let wanted_capacity = capacity.unwrap_or(self.capacity());
+        let wanted_space = space.unwrap_or(self.space().max(wanted_capacity.saturating_mul(2)));
+        for (what, wanted, now) in
+            [("capacity", wanted_capacity, self.capacity()), ("space", wanted_space, self.space())]
+        {
+            if wanted < now {
+                return Err(format!("{what} is {wanted} bytes, expected at least the present one, {now}"));
+            }
+        }
+        let shape = Shape::of(wanted_capacity, wanted_space, self.tokens)?;
+        match shape == *self {
+            true => Err("the memory has this capacity and space already".to_owned()),
+            false => Ok(shape),
+        }
+    }
+
+    /// Returns the number of bytes that data, older versions and the table may take.
+    pub fn space(&self) -> u64 {
+        u64::from(self.blocks - self.reserve - self.config().overhead_blocks()) * self.block_bytes()
+    }
+
     /// Returns the number of bytes that can be allocated.
     pub fn capacity(&self) -> u64 {
         u64::from(self.pages - 1) * self.page_bytes()
