@@ -115,8 +115,8 @@ def grow(
 ) -> None:
     """Enlarge a memory, or convert it to the newest format.
 
-    Copies all data to a new file that then takes the place of the old one, so the disk needs room for both. If it fails,
-    the memory is unchanged.
+    Copies all data to a new file that then takes the place of the old one, so the disk needs room for both. If it
+    fails, the memory is unchanged.
     """
     with _user_errors(), _open(path) as memory:
         memory.grow(capacity, space)

@@ -396,7 +396,7 @@ impl Pages {
 
     /// Learns from the segments that were copied since the last call, in ascending order, how dense stores are.
     pub fn learn(&mut self, copied: &[Key]) {
-        self.digests.learn(copied);
+        self.digests.learn(copied, self.states.len() as u64);
     }
 
     /// Makes a mapped segment writable and dirty, for a caller that is about to store to it from outside of the
