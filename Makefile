@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest memory-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest memory-compared memory-endless dramsim3-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -91,6 +91,10 @@ dramsim3:
 	cargo build --release --quiet --package dramsim3
 	crates/doors/dramsim3/build.sh "$(CARGO_TARGET_DIR)/release" build/dramsim3
 	cp crates/doors/dramsim3/cpp/dramsim3.h build/dramsim3/
+
+# One channel of DRAM next to DRAMsim3, whose sources the variable DRAMSIM3 names; replaces the table in docs/dramsim3.md.
+dramsim3-compared: dramsim3
+	$(PYTHON) bench/dramsim3/compare.py build/dramsim3
 
 # Property tests with SEEDS new seeds, and 20,000 mutated inputs; a failing one is named.
 SEEDS ?= 20
@@ -217,6 +221,13 @@ bench-memory: build bench-mapped
 # A memory next to LMDB, SQLite, zarr and np.save (those of them that are installed); writes docs/memory-compared.md.
 memory-compared: build
 	$(BIN)/python bench/memory_compared.py
+
+# Endless loops of writes, syncs and drops on a medium in memory: 10,000 steps, and until every version entry was taken 20 times.
+# Takes hours.
+memory-endless:
+	STEPS=10000 cargo test --release --package memory --test endless --quiet -- --nocapture write_sync_drop
+	for mib in 1024 4096; do TIMES=20 CAPACITY_MIB=$$mib cargo test --release --package memory --test endless --quiet -- \
+		--nocapture every_version_entry || exit 1; done
 
 # The duration of a guest's boot and reads, and of reads with fio's engine; needs fetched packages and an idle machine. Replaces its
 # section of BENCH.md.

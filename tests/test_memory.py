@@ -244,3 +244,27 @@ def test_a_creation_that_fails_leaves_no_file_and_links_are_not_followed(path: P
     path.unlink()
     made(path).close()
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_memory_grows_and_keeps_everything(path: Path) -> None:
+    with made(path, tokens=4) as memory:
+        at = memory.alloc(3 << 20, name="most of it")
+        memory.write(at, b"first")
+        token = memory.sync("first")
+        memory.write(at, b"other")
+        memory.grow("64MiB")
+        assert memory.capacity == 64 << 20
+        assert memory.read(at, 5) == b"other"
+        assert memory.find("most of it") == (at, 3 << 20)
+        memory.alloc(40 << 20)
+        memory.rollback("first")
+        assert memory.tokens() == {token: "first"}
+        assert memory.read(at, 5) == b"first"
+        with pytest.raises(UserError, match="capacity is 1048576 bytes, expected at least the present one, 67108864"):
+            memory.grow("1MiB")
+        assert memory.read(at, 5) == b"first"
+        memory.grow(space="256MiB")
+        assert memory.read(at, 5) == b"first"
+    assert list(path.parent.iterdir()) == [path]
+    with pytest.raises(UserError, match="the memory is closed"):
+        memory.grow("128MiB")

@@ -471,3 +471,45 @@ def test_a_memory_is_a_mapping_of_names_to_arrays(path: Path) -> None:
         assert memory.array([np.int64(2), 3]).shape == (2, 3)
         del first, memory["x"]
         assert len(memory) == 0
+
+
+def test_a_memory_grows_when_its_arrays_are_gone(path: Path) -> None:
+    with made(path) as memory:
+        field = memory.array((1000, 1000), np.uint8, name="field")
+        field[:] = 3
+        with pytest.raises(BufferError, match="cannot close exported pointers exist"):
+            memory.grow("64MiB")
+        field[5] = 4
+        del field
+        memory.grow("64MiB")
+        found = memory["field"]
+        assert not isinstance(found, memoryview)
+        assert found[5].sum() == 4000
+        assert found[6].sum() == 3000
+        larger = memory.array((5000, 8000), np.uint8)
+        larger[-1] = 1
+        del found, larger
+
+
+def test_stores_to_some_pages_after_dense_ones_are_all_kept(path: Path) -> None:
+    rng = np.random.default_rng(7)
+    with made(path) as memory:
+        pages = memory.array((500, 4096), np.uint8)
+        copy = np.zeros((500, 4096), np.uint8)
+        for step in range(60):
+            # Dense and sparse steps by turns, with stores of one byte, and of the same content again.
+            chosen = rng.choice(500, int(rng.choice([2, 20, 200])), replace=False)
+            at = rng.integers(4096)
+            for array in (pages, copy):
+                array[chosen, at] = step % 3
+            token = memory.sync()
+            stored = rng.choice(500, 100, replace=False)
+            pages[stored] = 77
+            if step % 2:
+                memory.rollback(token)
+            else:
+                copy[stored] = 77
+            assert (pages == copy).all()
+            memory.drop(token)
+            memory.sync(keep=False)
+        del pages

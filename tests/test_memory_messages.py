@@ -135,6 +135,8 @@ def test_each_is_told_in_the_words_of_the_guide(tmp_path: Path) -> None:
     told("a sync with the maximum number of tokens", memory.sync)
     told("use in a child made by `fork`", lambda: in_child(memory, at))
     told("a backup to an existing file", lambda: memory.backup(tmp_path / "COPY"))
+    told("a size for `grow` below the present one", lambda: memory.grow("1MiB"))
+    told("nothing to `grow`", memory.grow)
     memory.close()
     told("use after close", lambda: memory.read(at, 1))
     told("a different capacity", lambda: made(capacity="8MiB"))

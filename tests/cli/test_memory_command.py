@@ -100,3 +100,15 @@ def test_lost_segments_are_listed_and_end_in_status_2(tmp_path: Path, capsys: py
         assert out.startswith(f"{path}: address 0x10000: the 4096 bytes there cannot be read: ")
         assert len(out.splitlines()) == 1
     assert Path(copy).is_file()
+
+
+def test_a_memory_grows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "a.memory")
+    with Memory(path, capacity="4MiB", dram="1MiB", tokens=8) as memory:
+        memory.write(memory.alloc(5), b"first")
+        token = memory.sync("the first")
+    assert run(capsys, "grow", path, "--capacity", "16MiB") == (0, "", "")
+    assert run(capsys, "info", path)[1].splitlines()[0] == "capacity   16MiB"
+    assert run(capsys, "tokens", path) == (0, f"{token}  the first\n", "")
+    same = f"error: {path}: the memory has this capacity and space already\n"
+    assert run(capsys, "grow", path) == (2, "", same)

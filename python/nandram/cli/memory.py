@@ -106,6 +106,24 @@ def compact(path: File) -> None:
 
 @app.command()
 @interruptible
+def grow(
+    path: File,
+    capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="Bytes that can be allocated.")] = None,
+    space: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Bytes in the file for data and saved states.")
+    ] = None,
+) -> None:
+    """Enlarge a memory, or convert it to the newest format.
+
+    Copies all data to a new file that then takes the place of the old one, so the disk needs room for both. If it
+    fails, the memory is unchanged.
+    """
+    with _user_errors(), _open(path) as memory:
+        memory.grow(capacity, space)
+
+
+@app.command()
+@interruptible
 def export(
     path: File,
     to: Annotated[str, typer.Argument(metavar="OUT", help="File to create.")],

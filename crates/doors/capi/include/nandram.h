@@ -90,6 +90,12 @@ int nandram_open(const char *path, const nandram_options *options, nandram_memor
 int nandram_close(nandram_memory *memory);
 uint64_t nandram_capacity(const nandram_memory *memory);
 
+/* Gives the memory in `path`, which must not be open for writing, a capacity and a space of at least these bytes; 0 keeps
+ * the capacity, and makes the space at least twice the capacity. Copies all data to a new file that then takes the place
+ * of the old one: tokens, names and addresses stay, and temporary pages are deleted. If it fails or is killed, the
+ * memory is unchanged. */
+int nandram_grow(const char *path, uint64_t capacity, uint64_t space);
+
 /* Allocates contiguous whole pages of zeros. Temporary pages are deleted when the memory is opened again. */
 int nandram_alloc(nandram_memory *memory, uint64_t bytes, int temporary, uint64_t *address);
 int nandram_delete(nandram_memory *memory, uint64_t address, uint64_t bytes);

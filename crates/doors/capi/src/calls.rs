@@ -136,6 +136,17 @@ pub unsafe extern "C" fn nandram_open(
 }
 
 /// # Safety
+/// `file` is a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nandram_grow(file: *const c_char, capacity: u64, space: u64) -> c_int {
+    let nonzero = |value: u64| (value != 0).then_some(value);
+    // SAFETY: Guaranteed by the caller.
+    let grown =
+        unsafe { path("path", file) }.and_then(|file| Ok(memory::grow(file, nonzero(capacity), nonzero(space))?));
+    report(grown)
+}
+
+/// # Safety
 /// `memory` is null or open; it is freed even if the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_close(memory: *mut Handle) -> c_int {

@@ -130,6 +130,27 @@ static void concurrent_reader(nandram_memory *memory, uint64_t at, uint64_t toke
     DONE(nandram_close(copied));
 }
 
+/* A memory grows while it is closed, and keeps its data and tokens. */
+static void growth(uint64_t at) {
+    nandram_memory *memory;
+    uint64_t more;
+    char message[4200], tokens[64] = {0};
+    DONE(nandram_open(path, NULL, &memory));
+    HOLDS(nandram_grow(path, 0, 0) == NANDRAM_LOCKED);
+    DONE(nandram_close(memory));
+    snprintf(message, sizeof message, "%s: capacity is 4096 bytes, expected at least the present one, 4194304", path);
+    FAILS(nandram_grow(path, 4096, 0), NANDRAM_OPTION, message);
+    FAILS(nandram_grow(NULL, 0, 0), NANDRAM_ARGUMENT, "path is NULL");
+    DONE(nandram_grow(path, 8 << 20, 0));
+    DONE(nandram_open(path, NULL, &memory));
+    HOLDS(nandram_capacity(memory) == 8 << 20);
+    DONE(nandram_tokens(memory, list, tokens));
+    HOLDS(strcmp(tokens, "4=- ") == 0);
+    read_back(memory, at, "later");
+    DONE(nandram_alloc(memory, 6 << 20, 0, &more));
+    DONE(nandram_close(memory));
+}
+
 /* A flipped bit of data is reported, and all other data stays readable. */
 static void damage(uint64_t at) {
     static char bytes[1 << 16];
@@ -195,6 +216,7 @@ int main(int argc, char **argv) {
     HOLDS(bytes == 100000);
     read_back(memory, at, "later");
     DONE(nandram_close(memory));
+    growth(at);
     damage(at);
     puts("all calls work as documented");
     return 0;

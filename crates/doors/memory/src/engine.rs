@@ -35,6 +35,7 @@ pub struct Engine<D> {
 impl<D: Device> Engine<D> {
     pub(crate) fn new(mut nvmm: Nvmm, storage: Storage<D>) -> Engine<D> {
         nvmm.keep_dense();
+        nvmm.let_reads_overtake();
         let shape = storage.shape;
         nvmm.reserve(shape.reserve);
         let tags = shape.config().tags;

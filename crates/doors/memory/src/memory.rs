@@ -4,7 +4,7 @@ use media::Tag;
 use nvmm::{Answer, Permissions, Request, Token};
 
 use crate::cache::Pending;
-use crate::cache::frames::{Frames, Key};
+use crate::cache::frames::{Frames, Key, NONE};
 use crate::catalog;
 use crate::device::Device;
 use crate::engine::Engine;
@@ -62,6 +62,8 @@ pub struct Memory<D: Device = Disk> {
     /// Permissions of the page that was checked last.
     pub(crate) last_page: Option<(u32, Permissions)>,
     pub(crate) next_page: u32,
+    /// The catalog names no token, so a sync without a name need not read it.
+    pub(crate) no_token_is_named: bool,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     opener: u32,
@@ -80,6 +82,7 @@ impl<D: Device> Memory<D> {
             keys: Vec::new(),
             last_page: None,
             next_page: catalog::PAGE + 1,
+            no_token_is_named: false,
             hits: 0,
             misses: 0,
             opener: std::process::id(),
@@ -155,8 +158,16 @@ impl<D: Device> Memory<D> {
     }
 
     /// Returns the maximum number of segments that one step of a call keeps in DRAM.
-    fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         (self.frames.count() as u64 / 4).clamp(1, 1024)
+    }
+
+    /// Returns the number of frames whose content is not in the file yet. At least as many others as [`window`](Self::window)
+    /// remain, so that reads find room in DRAM even if the disk is full.
+    pub(crate) fn unwritten(&self) -> u64 {
+        let writes = self.pending.iter().filter(|pending| pending.writes);
+        let frames = writes.flat_map(|pending| &pending.places).filter(|frame| **frame != NONE).count();
+        (self.frames.dirty_count() + frames) as u64
     }
 
     /// Reads `into.len()` bytes starting at `address`. Bytes that were never written are zero.
@@ -207,6 +218,9 @@ impl<D: Device> Memory<D> {
         while at < end {
             let first = at / segment;
             let last = end.div_ceil(segment).min(first + self.window());
+            while self.unwritten() + (last - first) > self.frames.count() as u64 - self.window() {
+                self.make_room()?;
+            }
             // Segments that are overwritten completely are not read.
             self.load_segments(first..last, |key| key * segment < address || (key + 1) * segment > end)?;
             for key in first..last {
@@ -278,7 +292,7 @@ impl<D: Device> Memory<D> {
         if asked.is_ok() || !self.unanswered.is_empty() {
             self.frames.clear();
         }
-        self.last_page = None;
+        (self.last_page, self.no_token_is_named) = (None, false);
         asked.map(|_| ())
     }
 

@@ -36,11 +36,16 @@ impl<D: Device> Memory<D> {
         let mut bytes = vec![0; self.shape().page_bytes() as usize];
         self.read_unchecked(0, &mut bytes)?;
         let damaged = || Error::Damaged { path: self.path.clone(), what: "the name catalog is corrupted".to_owned() };
-        Catalog::parse(&bytes).ok_or_else(damaged)
+        let catalog = Catalog::parse(&bytes).ok_or_else(damaged)?;
+        self.no_token_is_named = catalog.tokens.is_empty();
+        Ok(catalog)
     }
 
     /// Records the name, or its absence, of `token`, which the next sync returns.
     pub(crate) fn record_name(&mut self, token: Token, name: Option<&str>) -> Result<(), Error> {
+        if name.is_none() && self.no_token_is_named {
+            return Ok(());
+        }
         let live: Vec<Token> = self.engine.nvmm.tokens().collect();
         let mut catalog = self.catalog()?;
         let before = catalog.clone();
@@ -68,6 +73,7 @@ impl<D: Device> Memory<D> {
                 bytes.len()
             )));
         }
+        self.no_token_is_named = false;
         self.write_unchecked(0, &bytes)
     }
 

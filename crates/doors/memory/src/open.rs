@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -85,6 +85,12 @@ fn lock(file: &File, path: &str) -> Result<(), Error> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Returns whether `path` leads to this open file.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let (opened, found) = (file.metadata()?, path.metadata()?);
+    Ok((opened.dev(), opened.ino()) == (found.dev(), found.ino()))
 }
 
 /// Reads the memory's parameters from either superblock.
@@ -179,8 +185,14 @@ impl Memory<Disk> {
     pub fn open(path: &Path, options: &Options) -> Result<Memory<Disk>, Error> {
         check_dram(options.dram)?;
         let name = path.display().to_string();
-        let mut file = open_file(path, true).map_err(io_error(&name, "cannot be opened"))?;
+        let opened = || io_error(&name, "cannot be opened");
+        let mut file = open_file(path, true).map_err(opened())?;
         lock(&file, &name)?;
+        // A growth that held the lock has replaced the file by another one.
+        while !is_at(&file, path).map_err(opened())? {
+            file = open_file(path, true).map_err(opened())?;
+            lock(&file, &name)?;
+        }
         let shape = read_shape(&file, &name)?;
         let found = length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;
         if found < shape.file_bytes() {
@@ -336,6 +348,13 @@ impl<D: Device> Storage<D> {
             self.write_unit(MARK, |into| mark(after, into))?;
         }
         Ok(())
+    }
+
+    /// Invalidates all readers, because another file takes the place of this one.
+    pub(crate) fn end_generation(&mut self) -> Result<(), Stop> {
+        self.wait_all()?;
+        let next = self.generation + 1;
+        self.write_unit(MARK, |into| mark(next, into))
     }
 
     /// Reads a unit synchronously.

@@ -112,7 +112,7 @@ impl<D: Device> Memory<D> {
         }
     }
 
-    fn delete_page(&mut self, page: u32) -> Result<Answer, Error> {
+    pub(crate) fn delete_page(&mut self, page: u32) -> Result<Answer, Error> {
         self.last_page = None;
         self.execute(Request::Delete { address: self.page_address(page) }, page)
     }
@@ -126,15 +126,22 @@ impl<D: Device> Memory<D> {
         let range = self.check_range(address, bytes)?;
         self.check_permissions(range.clone(), true)?;
         self.finish()?;
-        let (segments, bytes) = (u64::from(self.shape().segments), self.shape().page_bytes());
+        let bytes = self.shape().page_bytes();
         let pages = self.pages(&range);
         self.remove_names(u64::from(pages.start) * bytes..u64::from(pages.end) * bytes)?;
         for page in pages {
-            self.delete_page(page)?;
-            for key in u64::from(page) * segments..u64::from(page + 1) * segments {
-                if let Some(frame) = self.frames.find(key) {
-                    self.frames.drop(frame);
-                }
+            self.drop_page(page)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a page, and its content in DRAM.
+    pub(crate) fn drop_page(&mut self, page: u32) -> Result<(), Error> {
+        let segments = u64::from(self.shape().segments);
+        self.delete_page(page)?;
+        for key in u64::from(page) * segments..u64::from(page + 1) * segments {
+            if let Some(frame) = self.frames.find(key) {
+                self.frames.drop(frame);
             }
         }
         Ok(())

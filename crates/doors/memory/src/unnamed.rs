@@ -27,6 +27,14 @@ impl Unnamed {
         if path.symlink_metadata().is_ok() {
             return Err(Errno::EXIST.into());
         }
+        Unnamed::beside(path)
+    }
+
+    /// Creates a file that will take the place of the file `path`.
+    ///
+    /// # Errors
+    /// If the folder does not allow a file.
+    pub fn beside(path: &Path) -> io::Result<Unnamed> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match open(folder(path), flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => {
@@ -41,16 +49,10 @@ impl Unnamed {
 
     /// Creates the file under a temporary name in the same folder.
     fn create_named(path: &Path) -> io::Result<Unnamed> {
-        let name = path.file_name().ok_or_else(|| io::Error::from(Errno::INVAL))?.to_string_lossy();
-        for number in 0.. {
-            let temporary = folder(path).join(format!(".{name}.{}-{number}.new", std::process::id()));
-            match OpenOptions::new().read(true).write(true).create_new(true).open(&temporary) {
-                Ok(file) => return Ok(Unnamed { file, path: path.to_owned(), temporary: Some(temporary) }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        unreachable!("some number is free")
+        let (temporary, file) = under_temporary_name(path, |temporary| {
+            OpenOptions::new().read(true).write(true).create_new(true).open(temporary)
+        })?;
+        Ok(Unnamed { file, path: path.to_owned(), temporary: Some(temporary) })
     }
 
     /// Returns the file.
@@ -80,6 +82,42 @@ impl Unnamed {
         }
         File::open(folder(&self.path))?.sync_all()
     }
+}
+
+impl Unnamed {
+    /// Makes the file durable and lets it replace the file that has its name, durably. A kill at the wrong instant can
+    /// leave it under a temporary name, too.
+    ///
+    /// # Errors
+    /// If writing fails; then the other file remains.
+    pub fn replace(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        if self.temporary.is_none() {
+            let named = under_temporary_name(&self.path, |temporary| {
+                Ok(linkat(CWD, self.reach(), CWD, temporary, AtFlags::SYMLINK_FOLLOW)?)
+            });
+            self.temporary = Some(named?.0);
+        }
+        if let Some(temporary) = &self.temporary {
+            std::fs::rename(temporary, &self.path)?;
+        }
+        self.temporary = None;
+        File::open(folder(&self.path))?.sync_all()
+    }
+}
+
+/// Calls `make` with temporary names in the folder of `path` until one is free.
+fn under_temporary_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    let name = path.file_name().ok_or_else(|| io::Error::from(Errno::INVAL))?.to_string_lossy();
+    for number in 0.. {
+        let temporary = folder(path).join(format!(".{name}.{}-{number}.new", std::process::id()));
+        match make(&temporary) {
+            Ok(made) => return Ok((temporary, made)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("some number is free")
 }
 
 impl Drop for Unnamed {

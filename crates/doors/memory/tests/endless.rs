@@ -172,3 +172,17 @@ fn a_sync_writes_at_most_1_2_times_the_dirty_data_while_live_data_fill_half_of_t
         assert!(outcome.amplification <= 1.2, "{outcome:?}");
     }
 }
+
+/// Larger memories, until as many version entries were taken as there are, `TIMES` times: none can have been left unused.
+#[test]
+fn every_version_entry_is_taken_again_and_again() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<f64>().ok());
+    let (times, mib) = (number("TIMES").unwrap_or(1.0), number("CAPACITY_MIB").unwrap_or(64.0) as u64);
+    for share in [0.05, 0.3] {
+        let drawn = Loop { capacity: mib * MIB, pages: pages(mib * MIB / 2), share, tokens: 1, of_format_1: false };
+        let began = std::time::Instant::now();
+        let outcome = drawn.run(1, |_, taken| taken >= times);
+        eprintln!("{drawn:?}: {outcome:.2?}, {:.0?}", began.elapsed());
+        assert_eq!(outcome.refusals, 0, "{drawn:?}");
+    }
+}

@@ -69,6 +69,53 @@ fn a_full_disk_is_reported_and_sync_succeeds_once_there_is_space() {
     assert!(reported > 10, "{reported}");
 }
 
+/// Whatever a full disk stops, everything that was written can be read: from DRAM, or from the file.
+#[test]
+fn reads_never_fail_for_want_of_disk() {
+    let mut rng = Streams::new(11).stream("test.full");
+    let (mut refused, mut from_file) = (0, 0);
+    for seed in 0..60 {
+        let mut memory = create(seed);
+        let mut calls = Calls::new(seed);
+        for _ in 0..120 {
+            calls.step(&mut memory, &mut |_, _| (), &mut |_, _| ()).expect("enough space");
+        }
+        memory.device_mut().room = Some(rng.below(60) * 1024);
+        let page = memory.shape().page_bytes();
+        let mut unknown = std::collections::BTreeSet::new();
+        for round in 0..120 {
+            let count = calls.state.now.len() as u64;
+            let Some(address) =
+                (count > 0).then(|| *calls.state.now.keys().nth(rng.below(count) as usize).expect("one"))
+            else {
+                break;
+            };
+            let from = rng.below(page);
+            let bytes = vec![round; (1 + rng.below(page - from)) as usize];
+            match memory.write(address + from, &bytes) {
+                Ok(()) => {
+                    let content = calls.state.now.get_mut(&address).expect("allocated");
+                    content[from as usize..][..bytes.len()].copy_from_slice(&bytes);
+                }
+                // A prefix may have been written.
+                Err(Error::DiskFull { .. } | Error::Full(_)) => drop((unknown.insert(address), refused += 1)),
+                Err(error) => panic!("seed {seed}: {error}"),
+            }
+            if rng.chance(0.1) && matches!(memory.sync(None), Err(Error::DiskFull { .. })) {
+                refused += 1;
+            }
+            let before = memory.stats().misses;
+            for (address, expected) in &calls.state.now {
+                let mut found = vec![0; page as usize];
+                memory.read(*address, &mut found).unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
+                assert!(unknown.contains(address) || found == *expected, "seed {seed}, round {round}, {address:#x}");
+            }
+            from_file += memory.stats().misses - before;
+        }
+    }
+    assert!(refused > 1000 && from_file > 10_000, "{refused} refused, {from_file} segments read");
+}
+
 #[test]
 fn a_failed_flush_breaks_the_memory_and_keeps_the_last_sync() {
     let mut memory = create(1);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use ::memory::{Error, Hint, MappableMemory, Memory, Options, Permissions, Token, shape_of};
+use ::memory::{Error, Hint, MappableMemory, Memory, Options, Permissions, Token, grow, shape_of};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -40,6 +40,9 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
 pub struct MemoryFile {
     memory: Mutex<Option<MappableMemory>>,
     path: String,
+    file: PathBuf,
+    /// Size of the DRAM cache in bytes.
+    dram: u64,
     /// Shared with all areas that Python holds; its reference count tells whether there are any.
     exports: Arc<()>,
 }
@@ -48,6 +51,14 @@ impl MemoryFile {
     /// Executes a call that changes no data.
     fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Memory) -> Result<T, Error> + Send) -> PyResult<T> {
         self.call(py, |memory| memory.with(call))
+    }
+
+    /// Checks that no array or buffer on the open memory exists.
+    fn check_exports(&self) -> PyResult<()> {
+        match Arc::strong_count(&self.exports) > 1 && self.memory.lock().expect("no call panics").is_some() {
+            true => Err(PyBufferError::new_err("cannot close exported pointers exist")),
+            false => Ok(()),
+        }
     }
 
     fn call<T: Send>(
@@ -95,7 +106,8 @@ impl MemoryFile {
         });
         let memory = opened.map_err(|error| raise(py, &error))?;
         let memory = Mutex::new(Some(MappableMemory::Plain(Box::new(memory))));
-        Ok(MemoryFile { memory, path: path.display().to_string(), exports: Arc::new(()) })
+        let (name, dram) = (path.display().to_string(), options.dram);
+        Ok(MemoryFile { memory, path: name, file: path, dram, exports: Arc::new(()) })
     }
 
     fn alloc(&self, py: Python<'_>, bytes: u64, temporary: bool) -> PyResult<u64> {
@@ -252,12 +264,38 @@ impl MemoryFile {
         self.with(py, |memory| Ok(memory.shape().capacity()))
     }
 
+    /// Grows the memory, which is synced, closed and opened again. Fails while arrays or buffers on it exist.
+    #[pyo3(signature = (capacity, space))]
+    fn grow(&self, py: Python<'_>, capacity: Option<&str>, space: Option<&str>) -> PyResult<()> {
+        let (capacity, space) = (size(py, "capacity", capacity)?, size(py, "space", space)?);
+        self.check_exports()?;
+        let grown = py.detach(|| {
+            let mut slot = self.memory.lock().expect("no call panics");
+            let mut memory = slot.take()?;
+            if let Err(error) = memory.flush() {
+                *slot = Some(memory);
+                return Some(Err(error));
+            }
+            let grown = memory.close().and_then(|()| grow(&self.file, capacity, space));
+            let opened = Memory::open(&self.file, &Options { dram: self.dram, ..Options::default() });
+            Some(match opened {
+                Ok(memory) => {
+                    *slot = Some(MappableMemory::Plain(Box::new(memory)));
+                    grown
+                }
+                Err(error) => grown.and(Err(error)),
+            })
+        });
+        match grown {
+            Some(grown) => grown.map_err(|error| raise(py, &error)),
+            None => Err(user_error(py, format!("{}: the memory is closed", self.path))),
+        }
+    }
+
     /// Closes the memory unless it is already closed. Fails while arrays or buffers on it exist, because a later load
     /// would abort the process.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if Arc::strong_count(&self.exports) > 1 && self.memory.lock().expect("no call panics").is_some() {
-            return Err(PyBufferError::new_err("cannot close exported pointers exist"));
-        }
+        self.check_exports()?;
         let closed = py.detach(|| {
             let memory = self.memory.lock().expect("no call panics").take();
             memory.map_or(Ok(()), MappableMemory::close)

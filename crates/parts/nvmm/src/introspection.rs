@@ -67,6 +67,12 @@ impl Nvmm {
         self.collector.spares = true;
     }
 
+    /// Lets reads overtake waiting writes of other segments of their page. For a medium whose writes may wait for long,
+    /// such as a file on a full disk.
+    pub fn let_reads_overtake(&mut self) {
+        self.requests.reads_overtake = true;
+    }
+
     /// Keeps `blocks` more blocks from data, so that collection copies less; call it before anything else.
     pub fn reserve(&mut self, blocks: u32) {
         self.blocks.reserve(blocks);
@@ -109,6 +115,16 @@ impl Nvmm {
     /// barrier has ended.
     pub fn revoked(&mut self) -> bool {
         self.blocks.take_revocation()
+    }
+
+    /// Makes `next` the number of the next token, for a copy that keeps the numbers of its original. The next sync makes it
+    /// durable.
+    ///
+    /// # Panics
+    /// If the number may have been given already.
+    pub fn number_next_token(&mut self, next: Token) {
+        assert!(next.0 >= self.epochs.next, "token {} may exist", next.0);
+        self.epochs.next = next.0;
     }
 
     /// Collects until no block has anything to gain. The next input starts it; [`is_idle`](Self::is_idle) reports its

@@ -20,6 +20,9 @@ pub(crate) struct Pending {
     pub places: Places,
 }
 
+/// Controller requests that writes leave free for reads, since writes may wait for room on the disk.
+pub(crate) const RESERVED_FOR_READS: usize = 8;
+
 /// Maximum number of dirty segments that one pass writes back.
 pub(crate) const BATCH: usize = 512;
 
@@ -75,7 +78,7 @@ impl<D: Device> Memory<D> {
                 }
             }
             if self.engine.room() == 0 {
-                self.finish()?;
+                self.finish_reads()?;
             }
             self.submit_read(page, mask, places);
         }
@@ -118,7 +121,7 @@ impl<D: Device> Memory<D> {
                 // It was written along with another segment of its page.
                 continue;
             }
-            if self.engine.room() == 0 {
+            if self.engine.room() <= RESERVED_FOR_READS {
                 self.finish()?;
             }
             self.submit_write((key / segments) as u32);

@@ -6,7 +6,7 @@ use nvmm::{Permissions, Token};
 
 use super::ahead::Readahead;
 use super::mapping::{Cache, Mapping};
-use super::pages::Key;
+use super::pages::{Key, Saved};
 use crate::device::Device;
 use crate::error::Error;
 use crate::{Memory, Stats};
@@ -27,14 +27,23 @@ impl<D: Device> Mapping<D> {
 
     /// Copies all dirty mapped segments to the cache. They are write-protected first, so that stores wait meanwhile.
     fn save(&mut self) -> Result<(), Error> {
-        let dirty = self.pages.protect_dirty(&mut self.region);
-        for key in dirty {
-            let memory = self.memory.as_mut().expect("it is open");
-            while !self.pages.save(key, &mut self.region, &mut Cache(memory)) {
-                memory.make_room()?;
+        let mut dirty = self.pages.protect_dirty(&mut self.region);
+        let memory = self.memory.as_mut().expect("it is open");
+        let mut error = None;
+        dirty.retain(|key| {
+            loop {
+                let saved = match error {
+                    None => self.pages.save(*key, &mut self.region, &mut Cache(memory)),
+                    Some(_) => return false,
+                };
+                match saved {
+                    Saved::NoRoom => error = memory.make_room().err(),
+                    _ => return saved == Saved::Copied,
+                }
             }
-        }
-        Ok(())
+        });
+        self.pages.learn(&dirty);
+        error.map_or(Ok(()), Err)
     }
 
     /// Reads; see [`Memory::read`].

@@ -10,7 +10,7 @@ use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
 
-use super::pages::{BackingCache, InjectedFault, Kernel, Key, Outcome, Pages};
+use super::pages::{BackingCache, InjectedFault, Kernel, Key, Outcome, Pages, Saved};
 
 const WRITERS: usize = 2;
 const KEYS: u64 = 3;
@@ -88,10 +88,10 @@ impl Kernel for Model {
         });
     }
 
-    fn unprotect(&mut self, key: Key) {
+    fn unprotect(&mut self, first: Key, count: u64) {
         self.step(|machine| {
-            machine.pages.get_mut(&key).expect("it is mapped").1 = true;
-            wake(machine, key);
+            machine.pages.range_mut(first..first + count).for_each(|(_, page)| page.1 = true);
+            (first..first + count).for_each(|key| wake(machine, key));
         });
     }
 
@@ -101,6 +101,10 @@ impl Kernel for Model {
 
     fn copy_out(&self, key: Key, into: &mut [u8]) {
         into.copy_from_slice(&bytes(&self.step(|machine| machine.pages[&key].0)));
+    }
+
+    fn digest(&self, key: Key) -> u128 {
+        self.step(|machine| machine.pages[&key].0.iter().fold(0, |digest, word| digest << 64 | u128::from(*word)))
     }
 
     fn discard(&mut self, first: Key, count: u64) {
@@ -155,7 +159,8 @@ impl Mapping {
     /// Does one round of the pager's work. Some requested segments randomly fail to arrive.
     fn serve(&mut self) {
         for (key, write) in self.kernel.step(|machine| std::mem::take(&mut machine.faults)) {
-            if self.pages.fault(key, write, &mut self.kernel) == Outcome::Fetch {
+            let around = self.pages.around(key);
+            if self.pages.fault(key, write, around, &mut self.kernel) == Outcome::Fetch {
                 self.waiting.push(key);
             }
         }
@@ -179,11 +184,16 @@ impl Mapping {
 
     /// Returns the state that a sync would make durable.
     fn sync(&mut self) -> Vec<Content> {
-        for key in self.pages.protect_dirty(&mut self.kernel) {
-            while !self.pages.save(key, &mut self.kernel, &mut self.backing) {
-                self.backing.write_back();
+        let mut dirty = self.pages.protect_dirty(&mut self.kernel);
+        dirty.retain(|key| {
+            loop {
+                match self.pages.save(*key, &mut self.kernel, &mut self.backing) {
+                    Saved::NoRoom => self.backing.write_back(),
+                    saved => return saved == Saved::Copied,
+                }
             }
-        }
+        });
+        self.pages.learn(&dirty);
         (0..KEYS).map(|key| self.backing.get(key)).collect()
     }
 }
@@ -305,6 +315,7 @@ fn injected_faults_are_caught() {
         InjectedFault::StoresForgotten,
         InjectedFault::NotWoken,
         InjectedFault::PlacedNotWoken,
+        InjectedFault::NeighborsForgotten,
     ] {
         let caught = std::panic::catch_unwind(|| shuttle::check_random(move || run(injected, false), 20_000));
         assert!(caught.is_err(), "{injected:?} was not caught");

@@ -2,6 +2,7 @@
 //! kernel. Nothing here blocks, except for a read on behalf of the only active thread.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use nvmm::{Answer, Permissions};
 
@@ -34,6 +35,11 @@ impl<D: Device> BackingCache for Cache<'_, D> {
         if known.is_some() && !dirty {
             return true;
         }
+        let is_more = dirty && frames.dirty_of(key).is_none();
+        if is_more && self.0.unwritten() >= self.0.frames.count() as u64 - self.0.window() {
+            return false;
+        }
+        let frames = &mut self.0.frames;
         let Some(frame) = known.or_else(|| frames.take(key)) else { return false };
         fill(frames.bytes_mut(frame));
         if known.is_none() {
@@ -190,7 +196,8 @@ impl<D: Device> Mapping<D> {
             self.check_permission(key, true);
         }
         let absent = !self.pages.is_mapped(key);
-        if self.pages.fault(key, write, &mut self.region) == Outcome::Fetch {
+        let around = if protected { self.writable_around(key) } else { key..key + 1 };
+        if self.pages.fault(key, write, around, &mut self.region) == Outcome::Fetch {
             self.waiting.push(key);
         }
         if absent {
@@ -236,6 +243,27 @@ impl<D: Device> Mapping<D> {
             Some(Some(_)) => {}
         }
         true
+    }
+
+    /// Returns the segments that a store fault makes writable: those around `key` whose pages may be written, as that of
+    /// `key` may.
+    fn writable_around(&mut self, key: Key) -> Range<Key> {
+        let (segments, around) = (self.segments(), self.pages.around(key));
+        let (mut first, mut end) = (key / segments, key / segments + 1);
+        while around.start < first * segments && self.may_write(first - 1) {
+            first -= 1;
+        }
+        while end * segments < around.end && self.may_write(end) {
+            end += 1;
+        }
+        around.start.max(first * segments)..around.end.min(end * segments)
+    }
+
+    /// Returns whether a page is known to be writable.
+    fn may_write(&mut self, page: u64) -> bool {
+        let Some(memory) = &mut self.memory else { return false };
+        memory.engine.try_load_entry(page as u32, &mut memory.frames)
+            && matches!(memory.ownership(page as u32), Ok(Some(permissions)) if permissions.write)
     }
 
     /// Maps or requests the segments that threads wait for. Returns whether any was mapped.

@@ -6,6 +6,7 @@
 
 mod ahead;
 mod calls;
+mod digests;
 #[cfg(test)]
 mod interleavings;
 mod mapping;

@@ -15,11 +15,17 @@
 //! consistent, and no store is lost between the copy and the eviction. The backing cache is the cache of segments in
 //! DRAM, on top of the file.
 //!
+//! Where stores have been dense, a store fault makes the Clean neighbors writable too ([`digests`](super::digests)): they
+//! are Dirty, and the next protection tells which of them were stored to.
+//!
 //! Segments are evicted in order of arrival into the backing cache, whose own clock decides later. A fault before then
 //! brings the segment back without a transfer. This is CLOCK with two hands, the first of which removes the page's
 //! mapping instead of clearing a reference bit, since accesses to mapped pages are not observable.
 
 use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::digests::Digests;
 
 /// A segment: its address divided by the segment size.
 pub(crate) type Key = u64;
@@ -29,12 +35,14 @@ pub(crate) trait Kernel {
     /// Maps consecutive segments, starting at unmapped segment `key`, with content `bytes`; optionally wakes their
     /// waiting threads.
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool, wakes: bool);
-    /// Makes a page writable and wakes its waiting threads.
-    fn unprotect(&mut self, key: Key);
+    /// Makes the mapped pages of a range writable and wakes the threads that wait for pages of the range.
+    fn unprotect(&mut self, first: Key, count: u64);
     /// Write-protects the mapped pages of a range.
     fn protect(&mut self, first: Key, count: u64);
     /// Copies a page's content.
     fn copy_out(&self, key: Key, into: &mut [u8]);
+    /// Returns a digest of a page's content, with a secret of this process.
+    fn digest(&self, key: Key) -> u128;
     /// Unmaps a range.
     fn discard(&mut self, first: Key, count: u64);
     /// Wakes the threads that wait for pages of a range; they retry their access.
@@ -59,8 +67,19 @@ pub(crate) enum SegmentState {
     Clean,
     /// Mapped and write-protected, with content that the backing cache does not have yet.
     DirtyProtected,
-    /// Mapped and writable.
+    /// Mapped and writable; perhaps with the same content still, if a digest is kept.
     Dirty,
+}
+
+/// The result of saving a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saved {
+    /// The backing cache has the same content: nothing was stored to the segment.
+    Unchanged,
+    /// The backing cache has the content now.
+    Copied,
+    /// The backing cache has no room.
+    NoRoom,
 }
 
 /// The work left to the caller after a fault.
@@ -90,6 +109,9 @@ pub(crate) enum InjectedFault {
     /// Mapping a page wakes no thread.
     #[cfg(test)]
     PlacedNotWoken,
+    /// Neighbors of a stored page are taken for unchanged.
+    #[cfg(test)]
+    NeighborsForgotten,
 }
 
 const ABSENT: u8 = 0;
@@ -112,6 +134,7 @@ pub(crate) struct Pages {
     /// Segments that became dirty since `protect_dirty` was last called. May contain duplicates and evicted segments.
     dirty: Vec<Key>,
     dirty_count: u64,
+    digests: Digests,
     pub injected: InjectedFault,
 }
 
@@ -126,6 +149,7 @@ impl Pages {
             limit,
             dirty: Vec::new(),
             dirty_count: 0,
+            digests: Digests::default(),
             injected: InjectedFault::None,
         }
     }
@@ -173,6 +197,10 @@ impl Pages {
         let new = state & !AHEAD;
         self.mapped = self.mapped + u64::from(new >= CLEAN) - u64::from(old >= CLEAN);
         self.dirty_count = self.dirty_count + u64::from(new >= DIRTY_PROTECTED) - u64::from(old >= DIRTY_PROTECTED);
+        if new < CLEAN {
+            // The backing cache may get other content.
+            self.digests.remove(key);
+        }
         assert!(self.mapped <= self.limit, "{} segments are mapped, of {}", self.mapped, self.limit);
         if new == DIRTY && old != DIRTY {
             if self.dirty.len() as u64 > 2 * self.limit {
@@ -191,8 +219,13 @@ impl Pages {
         self.dirty = dirty;
     }
 
-    /// Handles a fault at a segment.
-    pub fn fault(&mut self, key: Key, write: bool, kernel: &mut impl Kernel) -> Outcome {
+    /// Returns the segments that a store fault at `key` should make writable.
+    pub fn around(&self, key: Key) -> Range<Key> {
+        self.digests.around(key, self.count())
+    }
+
+    /// Handles a fault at a segment. A store makes the mapped segments of `around` writable too, if it contains `key`.
+    pub fn fault(&mut self, key: Key, write: bool, around: Range<Key>, kernel: &mut impl Kernel) -> Outcome {
         match (self.state(key), write) {
             (SegmentState::Absent, _) => {
                 self.set(key, if write { REQUESTED_TO_WRITE } else { REQUESTED });
@@ -200,10 +233,7 @@ impl Pages {
             }
             (SegmentState::Requested { .. }, true) => self.set(key, REQUESTED_TO_WRITE),
             (SegmentState::Requested { .. }, false) => {}
-            (SegmentState::Clean | SegmentState::DirtyProtected, true) => {
-                self.set(key, DIRTY);
-                kernel.unprotect(key);
-            }
+            (SegmentState::Clean | SegmentState::DirtyProtected, true) => self.store_fault(key, around, kernel),
             // The fault was resolved after the kernel reported it.
             #[cfg(test)]
             _ if self.injected == InjectedFault::NotWoken => {}
@@ -212,6 +242,30 @@ impl Pages {
             }
         }
         Outcome::Nothing
+    }
+
+    /// Makes a segment writable, and the clean ones around it.
+    fn store_fault(&mut self, key: Key, around: Range<Key>, kernel: &mut impl Kernel) {
+        // A copy of a neighbor may be under way.
+        let copied = |other| other != key && self.state(other) == SegmentState::DirtyProtected;
+        let around = if around.clone().any(copied) { key..key + 1 } else { around };
+        for other in around.clone() {
+            if other != key && self.state(other) == SegmentState::Clean {
+                self.digests.keep(other, || kernel.digest(other));
+                self.set(other, DIRTY);
+            }
+        }
+        self.set(key, DIRTY);
+        kernel.unprotect(around.start, around.end - around.start);
+    }
+
+    /// Returns whether a dirty segment, which is protected, still has the content of the backing cache.
+    fn is_unchanged(&mut self, key: Key, kernel: &impl Kernel) -> bool {
+        #[cfg(test)]
+        if self.injected == InjectedFault::NeighborsForgotten && self.digests.has(key) {
+            return true;
+        }
+        self.digests.is_equal(key, || kernel.digest(key))
     }
 
     /// Returns how many more segments can be mapped.
@@ -271,7 +325,7 @@ impl Pages {
     /// Evicts the mapped segments of a range. Returns false if the backing cache has no room for all.
     pub fn evict_range(
         &mut self,
-        range: std::ops::Range<Key>,
+        range: Range<Key>,
         kernel: &mut impl Kernel,
         backing: &mut impl BackingCache,
     ) -> bool {
@@ -290,7 +344,7 @@ impl Pages {
         let mut gone = Vec::with_capacity(leaving.len());
         for key in leaving.iter().copied() {
             let state = self.states[key as usize];
-            let dirty = matches!(state & !AHEAD, DIRTY_PROTECTED | DIRTY);
+            let dirty = matches!(state & !AHEAD, DIRTY_PROTECTED | DIRTY) && !self.is_unchanged(key, kernel);
             #[cfg(test)]
             let dirty = dirty && self.injected != InjectedFault::StoresForgotten;
             // A segment read ahead is accessed at most once by a sequential reader, which has moved on, so it is not
@@ -322,14 +376,27 @@ impl Pages {
         dirty
     }
 
-    /// Copies the content of a protected dirty segment to the backing cache. Returns false if there is no room.
-    pub fn save(&mut self, key: Key, kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> bool {
+    /// Copies the content of a protected dirty segment to the backing cache, if it was stored to.
+    pub fn save(&mut self, key: Key, kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> Saved {
         assert_eq!(self.state(key), SegmentState::DirtyProtected, "segment {key}");
-        let saved = backing.store(key, true, |into| kernel.copy_out(key, into));
-        if saved {
+        if self.is_unchanged(key, kernel) {
             self.set(key, CLEAN);
+            return Saved::Unchanged;
         }
-        saved
+        if !backing.store(key, true, |into| kernel.copy_out(key, into)) {
+            return Saved::NoRoom;
+        }
+        self.set(key, CLEAN);
+        if self.digests.is_dense() {
+            // The content is in the processor's cache now.
+            self.digests.keep(key, || kernel.digest(key));
+        }
+        Saved::Copied
+    }
+
+    /// Learns from the segments that were copied since the last call, in ascending order, how dense stores are.
+    pub fn learn(&mut self, copied: &[Key]) {
+        self.digests.learn(copied, self.states.len() as u64);
     }
 
     /// Makes a mapped segment writable and dirty, for a caller that is about to store to it from outside of the
@@ -338,7 +405,7 @@ impl Pages {
         match self.state(key) {
             SegmentState::Clean | SegmentState::DirtyProtected => {
                 self.set(key, DIRTY);
-                kernel.unprotect(key);
+                kernel.unprotect(key, 1);
             }
             SegmentState::Dirty => {}
             other => panic!("segment {key} is {other:?}"),
@@ -346,7 +413,7 @@ impl Pages {
     }
 
     /// Unmaps the pages of a range and drops their content. Threads that wait for a segment keep waiting.
-    pub fn discard(&mut self, range: std::ops::Range<Key>, kernel: &mut impl Kernel) {
+    pub fn discard(&mut self, range: Range<Key>, kernel: &mut impl Kernel) {
         if range.start == 0 && range.end as usize == self.states.len() {
             let mut all: Vec<Key> = std::mem::take(&mut self.order).into();
             all.sort_unstable();

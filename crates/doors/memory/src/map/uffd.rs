@@ -3,6 +3,8 @@
 //! Does not work under Valgrind, which runs one thread at a time: here a thread waits for another in the middle of a
 //! load.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -17,6 +19,7 @@ use linux_raw_sys::ioctl::{UFFDIO_API, UFFDIO_COPY, UFFDIO_REGISTER, UFFDIO_WAKE
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, Updater, ioctl, opcode};
 use rustix::mm::{Advice, MapFlags, ProtFlags, UserfaultfdFlags, madvise, mmap_anonymous, munmap, userfaultfd};
+use twox_hash::XxHash3_128;
 
 use super::pages::{Kernel, Key};
 use super::source::Source;
@@ -66,6 +69,8 @@ pub(crate) struct Region {
     base: usize,
     bytes: usize,
     segment: usize,
+    /// The key of digests.
+    secret: u64,
     pub source: Source,
 }
 
@@ -113,7 +118,8 @@ impl Region {
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::PRIVATE | MapFlags::NORESERVE,
             )?;
-            let region = Region { faults, base: base as usize, bytes, segment, source };
+            let secret = RandomState::new().build_hasher().finish();
+            let region = Region { faults, base: base as usize, bytes, segment, secret, source };
             // A forked child has nothing mapped at these addresses, rather than a random subset of pages.
             madvise(base, bytes, Advice::LinuxDontFork)?;
             madvise(base, bytes, Advice::LinuxDontDump)?;
@@ -222,8 +228,8 @@ impl Kernel for Region {
         }
     }
 
-    fn unprotect(&mut self, key: Key) {
-        self.write_protect(self.range(key, 1), 0);
+    fn unprotect(&mut self, first: Key, count: u64) {
+        self.write_protect(self.range(first, count), 0);
     }
 
     fn protect(&mut self, first: Key, count: u64) {
@@ -235,6 +241,12 @@ impl Kernel for Region {
         // SAFETY: The page is mapped and owned by this region. The program's threads may read it and, unless it is
         // write-protected, store to it, as to any memory that is being copied.
         unsafe { ptr::copy_nonoverlapping(self.address(key) as *const u8, into.as_mut_ptr(), into.len()) };
+    }
+
+    fn digest(&self, key: Key) -> u128 {
+        // SAFETY: The page is mapped, owned by this region and write-protected, so no thread changes it meanwhile.
+        let bytes = unsafe { std::slice::from_raw_parts(self.address(key) as *const u8, self.segment) };
+        XxHash3_128::oneshot_with_seed(self.secret, bytes)
     }
 
     fn discard(&mut self, first: Key, count: u64) {

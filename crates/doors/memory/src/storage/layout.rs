@@ -15,7 +15,7 @@
 use media::Geometry;
 use nvmm::entry::INDEX_BITS;
 use nvmm::{Config, Controller, Management, Order, Policy};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::PAGE_BYTES;
 
@@ -125,6 +125,30 @@ impl Shape {
     #[must_use]
     pub fn of_format_1(self) -> Shape {
         self.sized(self.blocks - self.config().overhead_blocks() - self.reserve, (8 * self.pages).max(4096), 0)
+    }
+
+    /// Returns the parameters of a memory with more capacity or space, in the newest format. Without a space it is at
+    /// least twice the capacity.
+    pub(crate) fn grown(&self, capacity: Option<u64>, space: Option<u64>) -> Result<Shape, String> {
+        let wanted_capacity = capacity.unwrap_or(self.capacity());
+        let wanted_space = space.unwrap_or(self.space().max(wanted_capacity.saturating_mul(2)));
+        for (what, wanted, now) in
+            [("capacity", wanted_capacity, self.capacity()), ("space", wanted_space, self.space())]
+        {
+            if wanted < now {
+                return Err(format!("{what} is {wanted} bytes, expected at least the present one, {now}"));
+            }
+        }
+        let shape = Shape::of(wanted_capacity, wanted_space, self.tokens)?;
+        match shape == *self {
+            true => Err("the memory has this capacity and space already".to_owned()),
+            false => Ok(shape),
+        }
+    }
+
+    /// Returns the number of bytes that data, older versions and the table may take.
+    pub fn space(&self) -> u64 {
+        u64::from(self.blocks - self.reserve - self.config().overhead_blocks()) * self.block_bytes()
     }
 
     /// Returns the number of bytes that can be allocated.
@@ -302,14 +326,14 @@ pub(crate) fn parse_mark(bytes: &[u8]) -> Option<u64> {
 
 /// Fills the unit `into` with `bytes`, their checksum and zeros.
 fn seal(mut bytes: Vec<u8>, into: &mut [u8]) {
-    let sum = xxh3_64(&bytes);
+    let sum = XxHash3_64::oneshot(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     into.fill(0);
     into[..bytes.len()].copy_from_slice(&bytes);
 }
 
 fn is_sealed(bytes: &[u8], length: usize) -> bool {
-    bytes.get(length..length + 8) == Some(&xxh3_64(&bytes[..length]).to_le_bytes())
+    bytes.get(length..length + 8) == Some(&XxHash3_64::oneshot(&bytes[..length]).to_le_bytes())
 }
 
 #[cfg(test)]

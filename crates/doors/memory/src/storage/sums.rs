@@ -1,11 +1,11 @@
 //! Checksums of the pages in the blocks: one row per block, loaded on demand and written before a flush.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 /// Computes the checksum of a page with content `bytes`, the page number `at` being the seed. Never 0, which marks
 /// unwritten pages.
 pub(crate) fn sum(bytes: &[u8], at: u64) -> u64 {
-    xxh3_64_with_seed(bytes, at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1)
+    XxHash3_64::oneshot_with_seed(at.wrapping_mul(0x9e37_79b9_7f4a_7c15), bytes).max(1)
 }
 
 #[derive(Debug)]

@@ -197,7 +197,7 @@ impl Nvmm {
     fn take_small(&mut self, small: Small) -> Option<()> {
         let Small { epochs, free, fresh, available, worn, bad } = small;
         self.epochs = epochs;
-        (self.table.free, self.table.fresh, self.table.available) = (free, fresh, available);
+        self.table.set_free_entries((free, fresh, available));
         for flash in worn {
             let block = self.layout.block_of(flash);
             if block >= self.layout.blocks {

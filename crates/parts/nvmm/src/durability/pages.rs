@@ -57,11 +57,12 @@ impl Nvmm {
         if self.injected.is(InjectedFault::UnsyncedKept) {
             epochs.synced = epochs.now;
         }
+        let (free, fresh, available) = self.table.free_entries();
         Small {
             epochs,
-            free: self.table.free,
-            fresh: self.table.fresh,
-            available: self.table.available,
+            free,
+            fresh,
+            available,
             worn: self.durable.worn_since.clone(),
             bad: self.durable.newly_bad.clone(),
         }

@@ -24,12 +24,18 @@ pub(crate) struct Requests {
     slots: Vec<Slot>,
     /// Waiting requests, in order of arrival.
     queue: VecDeque<Tag>,
+    /// Reads overtake waiting writes of other segments of their page.
+    pub reads_overtake: bool,
 }
 
 impl Requests {
     pub fn new(tags: u32) -> Requests {
         let free = Slot { request: Request::Sync, application: Application(0), left: 0, failed: None, busy: false };
-        Requests { slots: vec![free; tags as usize], queue: VecDeque::with_capacity(tags as usize) }
+        Requests {
+            slots: vec![free; tags as usize],
+            queue: VecDeque::with_capacity(tags as usize),
+            reads_overtake: false,
+        }
     }
 
     /// Records a new request.
@@ -109,7 +115,12 @@ impl Requests {
     /// Returns whether a request ahead of this position is for the same page: requests for one page keep their order.
     pub fn is_behind_its_page(&self, at: usize) -> bool {
         let page_of = |tag: Tag| self.request(tag).address().map(Address::page);
-        let page = page_of(self.queue[at]);
-        page.is_some() && self.queue.iter().take(at).any(|tag| page_of(*tag) == page)
+        let (tag, page) = (self.queue[at], page_of(self.queue[at]));
+        let may_overtake = |other: Tag| {
+            let disjoint = self.segments(tag) & self.segments(other) == 0;
+            let pair = (self.request(tag), self.request(other));
+            self.reads_overtake && disjoint && matches!(pair, (Request::Read { .. }, Request::Write { .. }))
+        };
+        page.is_some() && self.queue.iter().take(at).any(|other| page_of(*other) == page && !may_overtake(*other))
     }
 }

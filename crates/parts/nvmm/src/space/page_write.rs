@@ -88,8 +88,8 @@ impl Nvmm {
 
     pub(crate) fn program_done(&mut self, number: u32, part: u8, bit: u8, status: Status, out: &mut Actions) {
         let write = self.writes.get_mut(number);
-        write.end_program();
-        self.wake = true;
+        // All that waits for programs waits for the last one of a page write.
+        self.wake |= write.end_program() || !status.is_ok();
         if status.is_ok() {
             self.writes.retried_reads = false;
             return;

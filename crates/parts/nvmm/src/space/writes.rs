@@ -57,8 +57,10 @@ impl PageWrite {
         self.programs += 1;
     }
 
-    pub fn end_program(&mut self) {
+    /// Ends a program. Returns whether it was the last one under way.
+    pub fn end_program(&mut self) -> bool {
         self.programs -= 1;
+        self.programs == 0
     }
 
     /// Takes a segment whose program failed out of its part.

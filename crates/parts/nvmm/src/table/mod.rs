@@ -65,11 +65,13 @@ pub(crate) struct Table {
     /// Keys changed since the last commit.
     pub changed: Vec<u64>,
     /// Head of the list of free version entries; 0: empty.
-    pub free: u32,
+    free: u32,
     /// The first version entry never used.
-    pub fresh: u32,
+    fresh: u32,
     /// Number of free version entries.
     pub available: u32,
+    /// Entries at the head of the list that are in DRAM, where they stay, and the entry after them.
+    ready: (u32, u32),
     /// Number of version entries taken so far.
     pub taken: u64,
     pages: u32,
@@ -96,6 +98,7 @@ impl Table {
             free: 0,
             fresh: config.pages,
             available: config.versions,
+            ready: (0, 0),
             taken: 0,
             pages: config.pages,
             end: config.pages + config.versions,
@@ -274,14 +277,24 @@ impl Table {
         (first..=last).try_for_each(|chunk| self.ensure(chunk))
     }
 
+    /// Returns the free version entries: the head of their list, the first one never used, and their number.
+    pub fn free_entries(&self) -> (u32, u32, u32) {
+        (self.free, self.fresh, self.available)
+    }
+
+    /// Restores what [`free_entries`](Self::free_entries) returned.
+    pub fn set_free_entries(&mut self, (free, fresh, available): (u32, u32, u32)) {
+        (self.free, self.fresh, self.available, self.ready) = (free, fresh, available, (0, free));
+    }
+
     /// Checks that `count` version entries can be taken.
-    pub fn ensure_free(&self, count: u32) -> Result<(), Fault> {
+    pub fn ensure_free(&mut self, count: u32) -> Result<(), Fault> {
         debug_assert!(count <= self.available);
-        let (mut left, mut at) = (count, self.free);
-        while left > 0 && at != 0 {
-            at = self.entry(at)?.previous;
-            left -= 1;
+        while self.ready.0 < count && self.ready.1 != 0 {
+            let next = self.entry(self.ready.1)?.previous;
+            self.ready = (self.ready.0 + 1, next);
         }
+        let left = count.saturating_sub(self.ready.0);
         if left > 0 {
             (self.chunk_of(self.fresh)..=self.chunk_of(self.fresh + left - 1)).try_for_each(|c| self.ensure(c))?;
         }
@@ -297,6 +310,10 @@ impl Table {
             let entry = self.entry(index).expect("in DRAM");
             assert_eq!(entry.status, Status::FREE, "version entry {index} is taken twice");
             self.free = entry.previous;
+            self.ready = match self.ready {
+                (0, _) => (0, self.free),
+                (ready, after) => (ready - 1, after),
+            };
             return index;
         }
         assert!(self.fresh < self.end, "no version entry is left");
@@ -310,6 +327,7 @@ impl Table {
         self.available += 1;
         let entry = Entry { previous: self.free, status: Status::FREE, ..Entry::default() };
         self.free = index;
+        self.ready.0 += 1;
         self.set(index, entry, blocks, layout);
     }
 
