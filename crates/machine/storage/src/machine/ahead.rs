@@ -54,8 +54,11 @@ impl Machine {
         !reads.is_empty()
     }
 
-    /// Reports the end of a read of flash to the translation layer, then those of the reads that waited for its pages.
+    /// Reports the end of a read of flash to the translation layer, then those of the reads ahead that waited for its pages.
     pub(super) fn read_done(&mut self, now: Time, id: OpId, status: Status) {
+        if let Some(trace) = self.trace() {
+            trace.read(now, id);
+        }
         self.ftl.done(id, status, self.nand.store(), &mut self.out);
         let Some(ahead) = &mut self.ahead else { return };
         let Some(ended) = ahead.end(id, status.is_ok()) else { return };
@@ -68,7 +71,10 @@ impl Machine {
     }
 
     /// Reports the end of a read of a page that had been read ahead.
-    pub(super) fn read_from_ahead(&mut self, id: OpId) {
+    pub(super) fn read_from_ahead(&mut self, now: Time, id: OpId) {
+        if let Some(trace) = self.trace() {
+            trace.read(now, id);
+        }
         self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
     }
 }

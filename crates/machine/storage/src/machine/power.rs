@@ -50,6 +50,9 @@ impl Machine {
         if let Some(ahead) = &mut self.ahead {
             ahead.clear();
         }
+        if let Some(trace) = self.trace() {
+            trace.forget();
+        }
         self.out.actions.clear();
         self.out.moves.clear();
         self.outputs.clear();
@@ -115,7 +118,7 @@ impl Machine {
                             }
                             None => {}
                         },
-                        Event::ReadAhead(id) => self.read_from_ahead(id),
+                        Event::ReadAhead(id) => self.read_from_ahead(now, id),
                         Event::HostInterface(_) | Event::Timer => continue,
                     }
                     self.perform_alone();
