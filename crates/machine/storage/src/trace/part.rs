@@ -1,4 +1,8 @@
 //! The parts of a request's latency.
+//!
+//! A new part is a variant here with its name and its place in [`Part::ALL`], the step of `live.rs` or the row of the
+//! timeline (`Trace::new`) that gives it time, and its title and color in the Python package (`results/requests.py`,
+//! `report/breakdown.py`).
 
 use sim::Time;
 
