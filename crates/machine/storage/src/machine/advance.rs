@@ -177,7 +177,6 @@ impl Machine {
     }
 
     /// Takes the data of a write that has arrived, if payload is kept.
-    #[inline(never)]
     fn attend_data(&mut self, now: Time, tag: Tag) {
         if let Some(checker) = &mut self.checker {
             self.host_interface.take(tag, self.data.data_mut(tag));
@@ -222,7 +221,6 @@ impl Machine {
     }
 
     /// Opens the data of a new command, if payload is kept. The data of a write are generated here.
-    #[inline(never)]
     fn attend_command(&mut self, now: Time, tag: Tag, io: impl Fn(&HostInterface) -> u32, request: &Request) {
         if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut()) {
             trace.commanded(now, tag, io(&self.host_interface), request);

@@ -54,7 +54,7 @@ impl Machine {
         !reads.is_empty()
     }
 
-    /// Reports the end of a read of flash to the translation layer, then those of the reads ahead that waited for its pages.
+    /// Reports the end of a read of flash to the translation layer, then those of the reads that waited for its pages.
     pub(super) fn read_done(&mut self, now: Time, id: OpId, status: Status) {
         if let Some(trace) = self.trace() {
             trace.read(now, id);

@@ -20,6 +20,7 @@ mod placement;
 mod power;
 mod queue_tracks;
 mod reset;
+mod tracing;
 use event::Event;
 pub use mirror::Mirror;
 use observer::Observer;

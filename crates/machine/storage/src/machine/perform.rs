@@ -96,7 +96,6 @@ impl Machine {
     }
 
     /// Passes on the last data of a read of a machine that is attended, and checks it if payload is kept.
-    #[inline(never)]
     fn attend_last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) {
         if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut())
             && self.ftl.take_buffer_wait(tag)
@@ -113,7 +112,6 @@ impl Machine {
     }
 
     /// Ends any command of a machine that is attended.
-    #[inline(never)]
     fn attend_end(&mut self, now: Time, tag: Tag, status: Status) {
         if let Some(trace) = self.trace() {
             trace.ended(now, tag);

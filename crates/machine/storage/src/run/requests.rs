@@ -8,7 +8,7 @@ use crate::run::RunError;
 use crate::run::record::Ended;
 use crate::trace::{Part, Parts, Traced};
 
-/// Number of rows handed out at a time: about 4 MB.
+/// Number of rows handed out at a time: about 4 MB here, and as much again in each form that a receiver converts them to.
 const ROWS: usize = 1 << 14;
 
 /// A completed request and where its time went.

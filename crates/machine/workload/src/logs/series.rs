@@ -71,7 +71,7 @@ impl Series {
             average_ms: keys.average.ps() / Time::from_ms(1).ps(),
             maximum: keys.maximum,
             offset: keys.offset,
-            priority: if keys.priority { "0x0000" } else { "0" },
+            priority: keys.priority,
             open: 0,
             intervals: [Interval::default(); DIRECTIONS],
             last_ms: 0,

@@ -80,7 +80,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         default: "0",
         help: "Write priorities into the logs as hexadecimal numbers; requests have none, so that all are 0.",
         set: |job, given| {
-            job.logs.priority = given.flag()?;
+            job.logs.priority = if given.flag()? { "0x0000" } else { "0" };
             Ok(())
         },
     },
@@ -113,7 +113,8 @@ pub(crate) struct LogKeys {
     pub average: Time,
     pub maximum: bool,
     pub offset: bool,
-    pub priority: bool,
+    /// Priority of every request, as it is written.
+    pub priority: &'static str,
     pub per_job: bool,
 }
 
@@ -126,7 +127,7 @@ impl Default for LogKeys {
             average: Time::ZERO,
             maximum: false,
             offset: false,
-            priority: false,
+            priority: "0",
             per_job: true,
         }
     }
