@@ -53,6 +53,7 @@ EVENTS = {
     "0.001000    app            4242    nvme0n1   W 4096       8192       0.01    0.10\n",
     "tectonic": "77 1048576 4096 1000.000 getChunkData.Permanent 3 9 0 1 5\n"
     "78 2097152 8192 1000.001 putChunk.NotInitialized 3 9 0 1 5\n",
+    "fiu": "89967195 4253 nfsd 2048 8 R 6 0 1f9e8d2c6b7a4f3e5d0c1b2a39485766\n90967195 4253 nfsd 4096 16 W 6 0\n",
     "blkparse": "259,0 0 1 0.000000000 697 D R 2048 + 8 [fio]\n259,0 0 2 0.001000000 697 C W 4096 + 16 [fio]\n",
 }
 """Block traces of tools and repositories, by extension."""

@@ -72,3 +72,13 @@ def test_a_memory_trace_with_cycles_is_traffic(tmp_path: Path) -> None:
     traffic = dense.inside["traffic"]
     rows = sum(traffic["dram"][name] for name in ("row_hits", "row_misses", "row_conflicts"))
     assert rows == traffic["dram"]["reads"] == sum(bank["reads"] for bank in traffic["banks"]) == 2000
+
+
+def test_a_misplaced_write_to_a_zone_ends_like_in_linux(tmp_path: Path) -> None:
+    job = "[a]\nrw=write\nbs=16k\noffset=64k\nnumber_ios=10\n"
+    result = play(tmp_path, job, "wd-zn540")
+    assert result.summary["jobs"][0]["error"] == 5
+    expected = 'EIO (Input/output error): the drive refused it with "Zone Invalid Write"'
+    assert any(note.startswith("error: job a: ended after ") and note.endswith(expected) for note in result.notes)
+    counted = play(tmp_path, job + "continue_on_error=all\n", "wd-zn540")
+    assert any(note.endswith(f"the first with {expected}") for note in counted.notes)

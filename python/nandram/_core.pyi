@@ -196,8 +196,14 @@ def run(
     workload: str,
     options: RunOptions,
     progress: Callable[[float, float, int], bool] | None,
+    requests: Callable[[Columns, list[str]], None] | None = None,
 ) -> RunOutput:
     """Run a workload, a fio job file or a trace, on a system.
+
+    `requests` gets every request to a drive, some ten thousand at a time, as columns, and the names of the jobs:
+    ``job``, ``direction``, ``measured``, ``offset``, ``bytes``, ``status``, ``die`` (the largest number: none),
+    ``due_ps``, ``issued_ps``, ``submitted_ps``, ``completed_ps``, and ``..._ps`` of each part of the latency. It is
+    called from another thread; what it raises ends the run.
 
     `progress` is called ten times a second with the fraction done, the simulated time in seconds and the requests
     ended; all are 0 while the drive is prepared. If it returns False, or raises, the run is given up:

@@ -13,6 +13,8 @@ from nandram.results.tables import LazyTables
 from nandram.system import System, load_system
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from nandram._core import RunOutput
 
 Progress = Callable[[float, float, int], bool]
@@ -36,6 +38,7 @@ def run(
     warm_up: str | None = None,
     cache: str | os.PathLike[str] | None = "default",
     set: Mapping[str, object] | None = None,  # noqa: A002
+    request_log: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Run a workload, a fio job file or a trace, on a system; the same input gives the same result.
@@ -53,7 +56,8 @@ def run(
     the default: ``fill`` if the workload reads what it has not written, else ``none``. `warm_up`, excluded from the
     statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `cache`: cache
     folder for prepared drives, None for no cache, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's
-    cache folder. `set`: changes of the system, as in `load_system`.
+    cache folder. `set`: changes of the system, as in `load_system`. `request_log`: Parquet file for every request of
+    a drive and where its time went (`Result.requests`).
 
     Raises `UserError` for a mistake in any argument.
     """
@@ -77,11 +81,26 @@ def run(
         name = resolve(os.fspath(workload))
     else:
         name, options["arguments"] = "command line", _arguments(workload)
-    found = _core.run(system.source, list(system.changes), name, options, progress)
+    log = None
+    if request_log is not None:
+        from nandram.results.requests import Writer
+
+        log = Writer(request_log)
+    try:
+        given = (system.source, list(system.changes), name, options, progress)
+        found = _core.run(*given, None if log is None else log.add)
+    except BaseException:
+        if log is not None:
+            log.discard()
+        raise
+    if log is not None:
+        log.finish()
 
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
     result.remarks += [remark] if remark else []
-    result.tables = _tables(found, [job["jobname"] for job in result.summary["jobs"]])
+    result.request_log = None if log is None else log.path
+    names = [job["jobname"] for job in result.summary["jobs"]]
+    result.tables = _tables(found, names, result.request_log, result.warm_up_s)
     if output is not None:
         result.save(output)
     return result
@@ -96,8 +115,14 @@ def _arguments(workload: Sequence[str]) -> list[str]:
     return arguments
 
 
-def _tables(found: "RunOutput", names: list[str]) -> LazyTables:
-    """Return the tables of a run, each of which is built at its first access."""
+def _tables(found: "RunOutput", names: list[str], log: Path | None, warm_up_s: float) -> LazyTables:
+    """Return the tables of a run, each of which is built at its first access. `log`: the log of every request."""
+    warm_up_ps = round(warm_up_s * 1e12)
+
+    def breakdown(log: Path, warm_up_ps: int) -> "pl.DataFrame":
+        from nandram.results import requests
+
+        return requests.breakdown(log, warm_up_ps)
 
     def frames() -> ModuleType:
         from nandram.results import frames
@@ -110,6 +135,7 @@ def _tables(found: "RunOutput", names: list[str]) -> LazyTables:
             "drive": lambda: frames().drive(found.drive),
             "latency": lambda: frames().latency(found.latency, names),
             "dies": lambda: frames().dies(found.dies),
+            **({} if log is None else {"breakdown": lambda: breakdown(log, warm_up_ps)}),
         }
     )
 

@@ -66,6 +66,13 @@ def run(
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Write timeline.json for Perfetto; requires -o.")
     ] = False,
+    request_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write every request and the parts of its latency to this Parquet file; the report charts them.",
+        ),
+    ] = None,
     replay: Annotated[
         str | None,
         typer.Option(
@@ -151,6 +158,7 @@ def run(
             precondition=precondition,
             warm_up=warm_up,
             cache="default" if cache is None else None if cache == "none" else cache,
+            request_log=request_log,
             progress=progress,
         )
     if isinstance(path, str) and isinstance(given, str):

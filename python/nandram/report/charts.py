@@ -261,12 +261,18 @@ def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerCha
     return alt.layer(bar, text).add_params(hidden())
 
 
-def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, name, value`` as stacked horizontal bars, with tooltips."""
+def bars(
+    rows: list[Row], series: list[str], x: Axis, y: Axis, palette: Sequence[str] | None = None
+) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, name, value`` as stacked horizontal bars, with tooltips.
+
+    `palette`: colors of the series, which are then stacked in their order.
+    """
+    colors = COLORS if palette is None else palette
     tips = [alt.Tooltip("name:N", title=y.title), alt.Tooltip("series:N"), alt.Tooltip("value:Q", title=x.title)]
     color = alt.Color(
         "series:N",
-        scale=alt.Scale(domain=series, range=[COLORS[index % len(COLORS)] for index in range(len(series))]),
+        scale=alt.Scale(domain=series, range=[colors[index % len(colors)] for index in range(len(series))]),
         legend=key(series),
     )
     chart = (
@@ -279,6 +285,10 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
             tooltip=tips,
         )
     )
+    if palette is not None:
+        chart = chart.transform_calculate(order=f"indexof({json.dumps(series)}, datum.series)").encode(
+            order=alt.Order("order:Q")
+        )
     return alt.layer(chart).add_params(hidden())
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from nandram import units
-from nandram.report import charts, over_time, serving
+from nandram.report import breakdown, charts, over_time, serving
 from nandram.report.charts import Axis
 from nandram.report.drawing import draw
 from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table, render
@@ -40,6 +40,7 @@ def section(result: "Result", anchor: str) -> Section:
     for part in (
         _latency_cdf(result, source),
         _percentiles(result, source),
+        *breakdown.figures(result, source),
         _throughput(result, source),
         *over_time.figures(result, source),
         _channels(result, source),

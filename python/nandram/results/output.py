@@ -6,6 +6,7 @@ samples.parquet   completed requests over time
 drive.parquet     activity of the drive over time
 latency.parquet   histograms of the response times
 dies.parquet      activity of each die
+breakdown.parquet where the time of the requests goes, if every request was logged
 timeline.json     timeline for Perfetto, if requested
 report.html       the table and the plots; needs no network
 SHA256SUMS        checksums of the files that `read` reads, for ``sha256sum -c``
@@ -26,9 +27,11 @@ from nandram.folders import check
 from nandram.results.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 TABLES = ("samples", "drive", "latency", "dies")
+OPTIONAL = "breakdown"
+"""A table of runs that logged every request."""
 SUMS = "SHA256SUMS"
 
 _UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
@@ -43,7 +46,9 @@ def write(result: Result, folder: Path) -> Path:
     summary = folder / "summary.json"
     try:
         summary.unlink(missing_ok=True)  # until the new result is complete
-        for name in TABLES:
+        (folder / f"{OPTIONAL}.parquet").unlink(missing_ok=True)  # from an earlier run
+        names = _tables(result.tables)
+        for name in names:
             pq.write_table(with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
         (folder / "manifest.json").write_text(result.manifest_json, encoding="utf-8")
         timeline = folder / "timeline.json"
@@ -52,7 +57,7 @@ def write(result: Result, folder: Path) -> Path:
         else:
             timeline.unlink(missing_ok=True)  # from an earlier run
         (folder / "report.html").write_text(run_report.page(result), encoding="utf-8")
-        sums = {name: _sum((folder / name).read_bytes()) for name in _files() if name != summary.name}
+        sums = {name: _sum((folder / name).read_bytes()) for name in _files(names) if name != summary.name}
         sums[summary.name] = _sum(result.summary_json.encode())
         lines = "".join(f"{found}  {name}\n" for name, found in sums.items())
         (folder / SUMS).write_text(lines, encoding="ascii")
@@ -63,9 +68,14 @@ def write(result: Result, folder: Path) -> Path:
     return folder
 
 
-def _files() -> tuple[str, ...]:
+def _tables(found: "Container[str]") -> tuple[str, ...]:
+    """Return the tables of a result: those of every run, and the optional one if it has it."""
+    return (*TABLES, OPTIONAL) if OPTIONAL in found else TABLES
+
+
+def _files(tables: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files that `read` reads, except the timeline."""
-    return (*(f"{name}.parquet" for name in TABLES), "manifest.json", "summary.json")
+    return (*(f"{name}.parquet" for name in tables), "manifest.json", "summary.json")
 
 
 def _sum(content: bytes) -> str:
@@ -77,7 +87,8 @@ def read(folder: Path) -> Result:
     contents = _contents(folder)
     timeline = folder / "timeline.json"
     with interpreted(folder):
-        tables = {name: pl.read_parquet(io.BytesIO(contents[f"{name}.parquet"])) for name in TABLES}
+        parquet = {name.removesuffix(".parquet"): name for name in contents if name.endswith(".parquet")}
+        tables = {table: pl.read_parquet(io.BytesIO(contents[name])) for table, name in parquet.items()}
         return Result(
             contents["summary.json"].decode(),
             contents["manifest.json"].decode(),
@@ -110,7 +121,8 @@ def _contents(folder: Path) -> dict[str, bytes]:
     try:
         lines = [line.split("  ", 1) for line in (folder / SUMS).read_text("ascii").splitlines()]
         sums = {name: found for found, name in lines}
-        contents = {name: (folder / name).read_bytes() for name in _files()}
+        tables = _tables([name.removesuffix(".parquet") for name in sums])
+        contents = {name: (folder / name).read_bytes() for name in _files(tables)}
     except FileNotFoundError as error:
         raise UserError(f"{folder}: the result is incomplete: {error.filename or error} is missing") from error
     except OSError as error:

@@ -94,6 +94,42 @@ def dies(result: "Result") -> alt.Chart:
     return chart
 
 
+def breakdown(result: "Result") -> alt.Chart:
+    """Plot the mean parts of the latency, stacked, for bands of requests by percentile; one row per direction."""
+    from nandram.report.breakdown import COLORS
+    from nandram.results.requests import BANDS, PARTS
+
+    frame, order = result.breakdown(), {part: number for number, part in enumerate(PARTS)}
+    data = frame.unpivot(
+        [f"{part}_ns" for part in PARTS], index=["direction", "band"], variable_name="part", value_name="time_ns"
+    )
+    data = data.filter(pl.col("time_ns") > 0).with_columns(
+        (pl.col("time_ns") / 1000).alias("time_us"),
+        pl.col("part").str.strip_suffix("_ns").replace_strict(order, return_dtype=pl.Int64).alias("order"),
+        pl.col("part").str.strip_suffix("_ns").replace_strict(PARTS, return_dtype=pl.String),
+    )
+    met = [part for part in PARTS if PARTS[part] in data["part"].to_list()]
+    chart: alt.Chart = (
+        alt.Chart(_values(data), title="Where the time goes")
+        .mark_bar()
+        .encode(
+            x=alt.X("time_us:Q", title="mean response time (us)"),
+            y=alt.Y("band:N", title="requests by response time", sort=[name for name, _, _ in BANDS]),
+            color=alt.Color(
+                "part:N",
+                title=None,
+                scale=alt.Scale(domain=[PARTS[part] for part in met], range=[COLORS[part] for part in met]),
+                sort=[PARTS[part] for part in met],
+            ),
+            order=alt.Order("order:Q"),
+            row=alt.Row("direction:N", title=None),
+            tooltip=["direction:N", "band:N", "part:N", "time_us:Q"],
+        )
+        .properties(width=480)
+    )
+    return chart
+
+
 def save(chart: alt.Chart | alt.LayerChart | alt.FacetChart, path: Path) -> None:
     """Save a chart in the format of the file's suffix: .png, .svg, or .html that needs no network."""
     if path.suffix == ".html":

@@ -60,6 +60,8 @@ class Result:
         """Timeline for Perfetto; None unless requested."""
         self.output = output
         """The folder to which the result was written."""
+        self.request_log: Path | None = None
+        """The Parquet file with every request; None unless the run wrote one."""
         self.tables = tables
         self.remarks: list[str] = []
         """Remarks on the circumstances of the run, which are not saved."""
@@ -210,7 +212,39 @@ class Result:
         """Return one row per die with its operations and busy fractions, without the warm-up."""
         return self.tables["dies"]
 
+    def requests(self) -> "pl.DataFrame":
+        """Return every request in the order in which they ended, with the parts of its latency.
+
+        ``job, name, direction, measured`` (false in a job's ramp time)``, offset, bytes, status``, the times ``due_ps,
+        issued_ps, submitted_ps, completed_ps``, ``latency_ps`` from due to completed, and its parts, which add up
+        to it:
+        ``queue_ps, host_wait_ps, host_ps, adapter_ps, messages_ps, firmware_wait_ps, firmware_ps, buffer_ps, map_ps,
+        die_wait_ps, array_ps, channel_wait_ps, channel_ps, correction_ps, program_ps, link_wait_ps, link_ps``; ``die``:
+        that of the flash read that ended last. Raises `UserError` if the run kept no log of every request.
+        """
+        if self.request_log is None:
+            raise UserError("requests: found no log of every request, expected a run with request_log=FILE")
+        from nandram.results import requests
+
+        return requests.read(self.request_log)
+
+    def breakdown(self) -> "pl.DataFrame":
+        """Return where the time of the requests goes, by direction and by percentile of the latency.
+
+        ``direction, band, requests, latency_ns``, then ``..._ns`` of each part: means over the requests of the band,
+        without the warm-up. Raises `UserError` if the run kept no log of every request.
+        """
+        if "breakdown" not in self.tables:
+            raise UserError("breakdown: found no log of every request, expected a run with request_log=FILE")
+        return self.tables["breakdown"]
+
     # -- plots
+
+    def plot_breakdown(self) -> "alt.Chart":
+        """Plot the parts of the latency, stacked, by direction and percentile. Raises `UserError` like `breakdown`."""
+        from nandram.results import plots
+
+        return plots.breakdown(self)
 
     def plot_latency_cdf(self) -> "alt.Chart":
         """Plot the cumulative distribution of response times."""

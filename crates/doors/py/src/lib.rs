@@ -15,6 +15,7 @@ mod memory_reader;
 mod options;
 mod paging;
 mod probing;
+mod request_log;
 mod simulation;
 mod watched;
 mod workloads;
@@ -24,7 +25,8 @@ use std::sync::Arc;
 
 use ::main_memory::run as programs;
 use ::paging::run as pages;
-use ::storage::run::{Progress, run as run_storage};
+use ::storage::run::requests::Sink;
+use ::storage::run::{Progress, run_logged as run_storage};
 use ::storage::{manifest, summary};
 use ::system::LinkType;
 use ::system::System;
@@ -35,6 +37,7 @@ use sim::Timeline;
 use workload::Workload;
 
 use crate::calls::{expect_file, in_thread, load, user_error};
+use crate::request_log::RequestSink;
 use crate::watched::Watched;
 
 /// Returns the resolved system file; with `changed`, only the differences from its base and the defaults.
@@ -122,6 +125,7 @@ impl RunOutput {
 /// The run executes in a thread of its own while this one handles interrupts and shows progress, including during the
 /// preparation of a drive. The preparation cannot be stopped; after an interrupt its thread finishes in the background.
 #[pyfunction]
+#[pyo3(signature = (system, sets, workload, options, progress, requests=None))]
 fn run(
     py: Python<'_>,
     system: &str,
@@ -129,6 +133,7 @@ fn run(
     workload: &str,
     options: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
+    requests: Option<Py<PyAny>>,
 ) -> PyResult<RunOutput> {
     let loaded = Arc::new(load(py, system, &sets)?);
     let given = options;
@@ -143,9 +148,23 @@ fn run(
             ));
         }
         let played = Workload::parse_arguments(&arguments).map_err(|e| user_error(py, e))?;
-        return run_on_drive(py, loaded, named, workload, (given, options, played), Some(&arguments), progress);
+        return run_on_drive(
+            py,
+            loaded,
+            named,
+            workload,
+            (given, options, played),
+            Some(&arguments),
+            (progress, requests),
+        );
     }
     expect_file(py, workload)?;
+    let is_drive = loaded.link.kind != LinkType::OneNand && loaded.memory.kind == MainMemory::None;
+    let is_model = Path::new(workload).extension().is_some_and(|extension| extension == "toml");
+    if requests.is_some() && (!is_drive || is_model) {
+        let what = "expected fio jobs or a block trace on a drive: only requests to a drive have a log";
+        return Err(user_error(py, format!("{workload}: found a log of every request, {what}")));
+    }
     if loaded.link.kind == LinkType::OneNand {
         options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
@@ -183,7 +202,7 @@ fn run(
     let takes = "fio jobs and block traces";
     let format = options::format(given).map_err(|e| user_error(py, e))?;
     let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, open_error(&e, takes)))?;
-    run_on_drive(py, loaded, named, workload, (given, options, played), None, progress)
+    run_on_drive(py, loaded, named, workload, (given, options, played), None, (progress, requests))
 }
 
 /// A workload of a drive and the options of its run, as given and parsed.
@@ -197,12 +216,23 @@ fn run_on_drive(
     workload: &str,
     (given, options, played): Play<'_, '_>,
     arguments: Option<&[String]>,
-    progress: Option<Py<PyAny>>,
+    (progress, requests): (Option<Py<PyAny>>, Option<Py<PyAny>>),
 ) -> PyResult<RunOutput> {
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
     let (of, how) = (Arc::clone(&loaded), options.clone());
-    let work = move |watched: &Watched<Progress>| run_storage(&of, &played, &how, &mut |now| watched.report(now));
-    let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+    let names = played.jobs().iter().map(|job| job.name.clone()).collect();
+    let sink = requests.map(|receiver| Arc::new(RequestSink::new(receiver, names)));
+    let of_run = sink.clone();
+    let work = move |watched: &Watched<Progress>| {
+        let mut take = |rows: &[_]| of_run.as_ref().is_none_or(|sink| sink.take(rows));
+        let sink: Option<Sink<'_>> = of_run.is_some().then_some(&mut take);
+        run_storage(&of, &played, &how, sink, &mut |now| watched.report(now))
+    };
+    let outcome = in_thread(py, progress.as_ref(), work)?;
+    if let Some(raised) = sink.and_then(|sink| sink.raised()) {
+        return Err(raised);
+    }
+    let outcome = outcome.map_err(|e| user_error(py, e))?;
     if outcome.requests == 0 {
         return Err(user_error(py, format!("{workload}: found no request to play")));
     }

@@ -2,6 +2,7 @@
 //!
 //! This crate knows nothing about flash chips or queue pairs.
 
+pub mod client;
 pub mod contract;
 pub mod dense;
 pub mod energy;
@@ -15,6 +16,7 @@ pub mod time;
 pub mod timeline;
 pub mod units;
 
+pub use client::Client;
 pub use contract::{Machine, Part, Timer};
 pub use dense::{Dense, Number};
 pub use energy::Energy;

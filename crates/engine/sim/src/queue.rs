@@ -15,6 +15,7 @@ use std::collections::BinaryHeap;
 
 use crate::Time;
 use crate::timeline::Track;
+use crate::{Client, Span};
 
 /// A source of events that mostly pushes in time order, numbered within its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,13 @@ pub trait Schedule<E> {
     /// timeline is kept.
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         let _ = (track, name, from, to);
+    }
+
+    /// Records a [`span`](Self::span) of `track`, which worked for `client`. The client has waited for it since `since`.
+    #[inline]
+    fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
+        let _ = (client, since);
+        self.span(track, name, span.from, span.to);
     }
 }
 

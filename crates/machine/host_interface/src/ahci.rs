@@ -5,7 +5,7 @@ use host::ahci::REGISTER_WRITE;
 use link::sata::{REGISTER, SET_DEVICE_BITS};
 use link::{Direction, Link};
 use media::{Op, Request, Status, Tag};
-use sim::{Part, Schedule, Time, Track};
+use sim::{Client, Part, Schedule, Time, Track};
 
 use super::event::{Config, DOORBELL, Event, ISSUED, Output};
 use super::path::Path;
@@ -61,6 +61,10 @@ impl Ahci {
         lengths.extend([self.host.slots_taken(), self.device.outstanding()]);
     }
 
+    pub(super) fn has_single_buffer(&self) -> bool {
+        self.device.has_single_buffer()
+    }
+
     pub(super) fn waited(&self) -> u64 {
         self.host.waited()
     }
@@ -76,30 +80,33 @@ impl Ahci {
         self.issue(now, 0, s);
     }
 
-    /// Sends a FIS and returns its time of arrival.
+    /// Sends a FIS of the command in `slot` and returns its time of arrival.
     fn frame(
         &mut self,
         now: Time,
+        slot: u16,
         direction: Direction,
-        bytes: u32,
-        name: &'static str,
+        (name, bytes): (&'static str, u32),
         s: &mut impl Schedule<Event>,
     ) -> Time {
         let span = self.link.frame(now, direction, bytes);
-        s.span(Track(self.tracks.link + direction as u32), name, span.from, span.to);
+        let client = Client::Request(self.host.io(slot));
+        s.served(Track(self.tracks.link + direction as u32), client, name, now, span);
         span.to
     }
 
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
         let (tag, bytes, staged) = self.device.ready(now, tag, &mut device_part(s, self.tracks));
-        let moved = transfer(&mut self.link, now, Direction::ToDevice, bytes, self.tracks, s);
+        let moved =
+            transfer(&mut self.link, now, Direction::ToDevice, (Client::Command(tag.into()), bytes), self.tracks, s);
         self.device.arrives(tag, moved.arrives.max(staged), &mut device_part(s, self.tracks));
     }
 
     pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
         let (tag, staged, bytes) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
         if bytes > 0 {
-            let moved = transfer(&mut self.link, now, Direction::ToHost, bytes, self.tracks, s);
+            let moved =
+                transfer(&mut self.link, now, Direction::ToHost, (Client::Command(tag.into()), bytes), self.tracks, s);
             self.device.sent(tag, moved.sent.max(staged));
         }
     }
@@ -125,10 +132,11 @@ impl Path for Ahci {
 
     fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
         let request = self.host.request(slot);
-        let at = self.frame(now, Direction::ToDevice, REGISTER, "command", s);
+        let at = self.frame(now, slot, Direction::ToDevice, ("command", REGISTER), s);
         if !self.host.is_alone(request.op) {
             // The drive accepts a queued command, so that the host may send the next one.
-            self.frame(now, Direction::ToHost, REGISTER, "accept", s);
+            let span = self.link.frame(now, Direction::ToHost, REGISTER);
+            s.span(Track(self.tracks.link + Direction::ToHost as u32), "accept", span.from, span.to);
         }
         self.device.admit(slot, request, at, &mut device_part(s, self.tracks));
     }
@@ -141,7 +149,8 @@ impl Path for Ahci {
     }
 
     fn read_list(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) {
-        let moved = transfer(&mut self.link, now, Direction::ToDevice, bytes, self.tracks, s);
+        let moved =
+            transfer(&mut self.link, now, Direction::ToDevice, (Client::Arriving(tag.into()), bytes), self.tracks, s);
         self.device.listed(tag, moved.arrives, &mut device_part(s, self.tracks));
     }
 
@@ -155,7 +164,7 @@ impl Path for Ahci {
         let status = self.device.post(tag);
         let op: Op = self.host.request(tag).op;
         let bytes = if self.host.is_alone(op) { REGISTER } else { SET_DEVICE_BITS };
-        let at = self.frame(now, Direction::ToHost, bytes, "status", s);
+        let at = self.frame(now, tag, Direction::ToHost, ("status", bytes), s);
         self.interrupts += u64::from(!self.polling);
         self.host.completion(now, tag, status, at, &mut host_part(s));
         self.device.next_turn(now, &mut device_part(s, self.tracks));

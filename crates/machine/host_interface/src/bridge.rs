@@ -14,7 +14,7 @@ use host::dma::{DataPath, Walk};
 use host::memory::Memory;
 use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
-use sim::{Part as _, Schedule, Time};
+use sim::{Client, Part as _, Schedule, Span, Time, Track};
 
 use super::event::{Config, DOORBELL, Event, ISSUED, Output, STEP};
 use super::path::Path;
@@ -148,6 +148,10 @@ impl Bridge {
         lengths.extend([self.host.slots_taken(), self.device.outstanding()]);
     }
 
+    pub(super) fn has_single_buffer(&self) -> bool {
+        self.device.has_single_buffer()
+    }
+
     pub(super) fn waited(&self) -> u64 {
         self.host.waited()
     }
@@ -165,19 +169,21 @@ impl Bridge {
         self.issue(now, 0, s);
     }
 
-    /// Transfers `bytes` of the command in `slot` (phases D, B and E), starting now or when the parts are free.
+    /// Transfers `bytes` of the command in `slot`, which is `client` (phases D, B and E), starting now or when the parts are
+    /// free.
     fn transfer(
         &mut self,
         now: Time,
-        slot: u16,
+        (slot, client): (u16, Client),
         direction: Direction,
         bytes: u64,
         s: &mut impl Schedule<Event>,
     ) -> Transfer {
         let (shared, rows) = (&mut self.shared, self.rows);
+        let spans = &mut rows.on(s, client, now);
         port!(&mut self.port, at => match direction {
-            Direction::ToHost => at.receive(now, slot, bytes, shared, &mut rows.on(s)),
-            Direction::ToDevice => at.send(now, slot, bytes, shared, &mut rows.on(s)),
+            Direction::ToHost => at.receive(now, slot, bytes, shared, spans),
+            Direction::ToDevice => at.send(now, slot, bytes, shared, spans),
         })
     }
 
@@ -203,11 +209,13 @@ impl Bridge {
         match what {
             Blocked::Command(slot) => self.send_command_now(now, slot, s),
             Blocked::Data { tag, bytes, staged } => {
-                let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
+                let client = Client::Command(tag.into());
+                let moved = self.transfer(now, (tag, client), Direction::ToDevice, bytes, s);
                 self.device.arrives(tag, moved.arrives.max(staged), &mut self.rows.device(s));
             }
             Blocked::List { tag, bytes } => {
-                let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
+                let client = Client::Arriving(tag.into());
+                let moved = self.transfer(now, (tag, client), Direction::ToDevice, bytes, s);
                 self.device.listed(tag, moved.arrives, &mut self.rows.device(s));
             }
         }
@@ -216,8 +224,8 @@ impl Bridge {
     fn send_command_now(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
         let request = self.host.request(slot);
         let queued = !self.host.is_alone(request.op);
-        let rows = self.rows;
-        let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s)));
+        let (rows, client) = (self.rows, Client::Request(self.host.io(slot)));
+        let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s, client, now)));
         if let Port::North(north) = &mut self.port
             && request.op == Op::Read
         {
@@ -243,7 +251,7 @@ impl Bridge {
     pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
         let (tag, staged, bytes) = self.device.data(now, tag, bytes, &mut self.rows.device(s));
         if bytes > 0 {
-            let moved = self.transfer(now, tag, Direction::ToHost, bytes, s);
+            let moved = self.transfer(now, (tag, Client::Command(tag.into())), Direction::ToHost, bytes, s);
             self.device.sent(tag, moved.sent.max(staged));
             let landed = &mut self.landed[tag as usize];
             *landed = moved.arrives.max(*landed);
@@ -302,7 +310,8 @@ impl Path for Bridge {
         if let Port::North(north) = &mut self.port {
             north.ended(tag);
         }
-        let reported = port!(&mut self.port, at => at.status(now, queued, &mut self.rows.on(s)));
+        let client = Client::Request(self.host.io(tag));
+        let reported = port!(&mut self.port, at => at.status(now, queued, &mut self.rows.on(s, client, now)));
         self.interrupts += u64::from(!self.polling);
         let visible = reported.max(self.landed[tag as usize]);
         self.host.completion(now, tag, status, visible, &mut host_part(s));
@@ -340,9 +349,9 @@ impl Rows {
         Part { s, tracks: self.device }
     }
 
-    /// Returns a recorder for the rows of the link and the chipset.
-    fn on<S>(self, s: &mut S) -> Spans<'_, S> {
-        Spans { s, rows: self }
+    /// Returns a recorder for the rows of the link and the chipset, which work for `client` from `now` on.
+    fn on<S>(self, s: &mut S, client: Client, now: Time) -> Spans<'_, S> {
+        Spans { s, rows: self, client, now }
     }
 }
 
@@ -350,17 +359,24 @@ impl Rows {
 struct Spans<'a, S> {
     s: &'a mut S,
     rows: Rows,
+    client: Client,
+    now: Time,
 }
 
 impl<S: Schedule<Event>> Spans<'_, S> {
     #[inline]
-    fn link(&mut self, way: Direction, name: &'static str, span: sim::Span) {
-        self.s.span(sim::Track(self.rows.link + way as u32), name, span.from, span.to);
+    fn link(&mut self, way: Direction, name: &'static str, span: Span) {
+        self.s.served(Track(self.rows.link + way as u32), self.client, name, self.now, span);
+    }
+
+    /// Records that the link carries a message that no command waits for.
+    fn link_apart(&mut self, way: Direction, name: &'static str, span: Span) {
+        self.s.span(Track(self.rows.link + way as u32), name, span.from, span.to);
     }
 
     /// Records a span on row `row` of the chipset, numbered like its names.
     #[inline]
     fn chipset(&mut self, row: u32, name: &'static str, from: Time, to: Time) {
-        self.s.span(sim::Track(self.rows.chipset + row), name, from, to);
+        self.s.served(Track(self.rows.chipset + row), self.client, name, self.now, Span { from, to });
     }
 }

@@ -159,6 +159,15 @@ impl HostInterface {
         each!(self, path => path.interrupts())
     }
 
+    /// Returns true if commands wait in the controller for a single data buffer.
+    pub fn has_single_buffer(&self) -> bool {
+        match self {
+            HostInterface::Ahci(path) => path.has_single_buffer(),
+            HostInterface::Bridge(path) => path.has_single_buffer(),
+            _ => false,
+        }
+    }
+
     /// Returns the number of requests that found their queue full.
     pub fn waited(&self) -> u64 {
         each!(self, path => path.waited())

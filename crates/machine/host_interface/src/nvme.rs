@@ -5,7 +5,7 @@ use host::{Delivery, Entry, Submission};
 use link::pcie::SUBMISSION;
 use link::{Direction, Pcie, Transfer};
 use media::{Request, Status, Tag};
-use sim::{Part, Schedule, Time, Track};
+use sim::{Client, Part, Schedule, Time, Track};
 
 use super::event::{Config, DOORBELL, Event, MEMORY, Output, STEP};
 use super::hmb::{HostMemory, Switched};
@@ -156,21 +156,21 @@ impl Nvme {
     #[inline]
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
         let (tag, bytes, staged) = self.device.ready(now, tag, &mut device_part(s, self.tracks));
-        let moved = self.transfer(now, Direction::ToDevice, bytes, s);
+        let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
         self.device.arrives(tag, moved.arrives.max(staged), &mut device_part(s, self.tracks));
     }
 
     #[inline]
     pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
         let (tag, staged) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
-        let moved = self.transfer(now, Direction::ToHost, u64::from(bytes), s);
+        let moved = self.transfer(now, tag, Direction::ToHost, u64::from(bytes), s);
         self.device.sent(tag, moved.sent.max(staged));
     }
 
     #[inline]
     pub(super) fn last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
         let last = self.device.last_data(now, tag, bytes, status, &mut device_part(s, self.tracks));
-        let moved = self.transfer(now, Direction::ToHost, u64::from(bytes), s);
+        let moved = self.transfer(now, last.tag(), Direction::ToHost, u64::from(bytes), s);
         if let Some((tag, at)) = self.device.complete_read(now, last, moved.sent, &mut device_part(s, self.tracks)) {
             self.post(now, at, tag, s);
         }
@@ -183,9 +183,24 @@ impl Nvme {
         }
     }
 
-    /// Transfers a command's data and records it on the timeline.
+    /// Transfers data of the command `tag` and records it on the timeline.
     #[inline]
-    fn transfer(&mut self, now: Time, direction: Direction, bytes: u64, s: &mut impl Schedule<Event>) -> Transfer {
+    fn transfer(
+        &mut self,
+        now: Time,
+        tag: u16,
+        direction: Direction,
+        bytes: u64,
+        s: &mut impl Schedule<Event>,
+    ) -> Transfer {
+        let tracks = self.tracks.link;
+        self.link.data(now, direction, bytes, |way, span| {
+            s.served(Track(tracks + way as u32), Client::Command(tag.into()), "data", now, span);
+        })
+    }
+
+    /// Transfers `bytes` to or from host memory for the controller itself and records it on the timeline.
+    fn transfer_own(&mut self, now: Time, direction: Direction, bytes: u64, s: &mut impl Schedule<Event>) -> Transfer {
         let tracks = self.tracks.link;
         self.link.data(now, direction, bytes, |way, span| {
             s.span(Track(tracks + way as u32), "data", span.from, span.to);
@@ -203,9 +218,9 @@ impl Nvme {
     #[inline]
     pub(super) fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         let at = if store {
-            self.transfer(now, Direction::ToHost, u64::from(bytes), s).sent
+            self.transfer_own(now, Direction::ToHost, u64::from(bytes), s).sent
         } else {
-            self.transfer(now, Direction::ToDevice, u64::from(bytes), s).arrives
+            self.transfer_own(now, Direction::ToDevice, u64::from(bytes), s).arrives
         };
         s.at(MEMORY, at, Event::HostMemory(id));
     }

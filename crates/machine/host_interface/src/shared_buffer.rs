@@ -13,7 +13,7 @@ use ::shared_buffer::{Extents, Layout, Region, SECTOR};
 use device::shared_buffer::BOOT;
 use host::shared_buffer::{DriverEvent, LANES as HOST_LANES, Said, to_wire};
 use media::{Request, Status, Tag};
-use sim::{Lane, Part as _, Schedule, Time, Track};
+use sim::{Client, Lane, Part as _, Schedule, Span, Time, Track};
 
 use super::event::{Config, Event, Output, STEP};
 use super::path::Path;
@@ -83,6 +83,9 @@ impl<S: Schedule<Event>> Schedule<DriverEvent> for HostPart<'_, S> {
     }
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.0.span(track, name, from, to);
+    }
+    fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
+        self.0.served(track, client, name, since, span);
     }
 }
 

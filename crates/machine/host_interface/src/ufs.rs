@@ -7,7 +7,7 @@ use host::Submission;
 use link::ufs::{SENSE, UPIU};
 use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
-use sim::{Lane, Part, Schedule, Time, Track};
+use sim::{Client, Lane, Part, Schedule, Time, Track};
 
 use super::event::{Config, DOORBELL, Event, ISSUED, Outcome, Output, STEP};
 use super::path::Path;
@@ -100,11 +100,11 @@ impl Ufs {
                 s.at(ISSUED, at, Event::Issued(slot));
             }
             CALLED => {
-                let at = self.host.read_data(now, bytes, &mut host_part(s));
+                let at = self.host.read_data(now, slot, bytes, &mut host_part(s));
                 step(READ, at, slot, bytes, s);
             }
             READ => {
-                let sent = self.upiu(now, Direction::ToDevice, UPIU + bytes, "data", s);
+                let sent = self.upiu(now, self.request(slot), Direction::ToDevice, ("data", UPIU + bytes), s);
                 step(ARRIVED, sent.arrives, slot, bytes, s);
             }
             ARRIVED => {
@@ -118,22 +118,27 @@ impl Ufs {
     /// Lets the device request as much of its outstanding data as may be in flight.
     fn call(&mut self, now: Time, s: &mut impl Schedule<Event>) {
         while let Some((tag, bytes)) = self.device.call() {
-            let sent = self.upiu(now, Direction::ToHost, UPIU, "ready to transfer", s);
+            let sent = self.upiu(now, self.request(tag), Direction::ToHost, ("ready to transfer", UPIU), s);
             step(CALLED, sent.arrives, tag, bytes, s);
         }
     }
 
-    /// Sends a UPIU.
+    /// Sends a UPIU for `client`.
     fn upiu(
         &mut self,
         now: Time,
+        client: Client,
         direction: Direction,
-        bytes: u32,
-        name: &'static str,
+        (name, bytes): (&'static str, u32),
         s: &mut impl Schedule<Event>,
     ) -> Transfer {
         let first = self.tracks.link;
-        self.link.upiu(now, direction, bytes, |way, span| s.span(Track(first + way as u32), name, span.from, span.to))
+        self.link.upiu(now, direction, bytes, |way, span| s.served(Track(first + way as u32), client, name, now, span))
+    }
+
+    /// Returns the request of the command in `slot`.
+    fn request(&self, slot: u16) -> Client {
+        Client::Request(self.host.io(slot))
     }
 
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
@@ -146,8 +151,8 @@ impl Ufs {
         let (mut left, mut sent) = (bytes, staged);
         while left > 0 {
             let piece = left.min(self.device.segment());
-            let moved = self.upiu(now, Direction::ToHost, UPIU + piece, "data", s);
-            self.host.write_data(moved.arrives, piece, &mut host_part(s));
+            let moved = self.upiu(now, Client::Command(tag.into()), Direction::ToHost, ("data", UPIU + piece), s);
+            self.host.write_data(moved.arrives, tag, piece, &mut host_part(s));
             (left, sent) = (left - piece, sent.max(moved.sent));
         }
         self.device.sent(tag, sent);
@@ -168,13 +173,13 @@ impl Path for Ufs {
     }
 
     fn doorbell(&mut self, now: Time, _: u16, cid: u16, s: &mut impl Schedule<Event>) {
-        let at = self.host.read_descriptor(now, &mut host_part(s));
+        let at = self.host.read_descriptor(now, cid, &mut host_part(s));
         step(DESCRIBED, at, cid, 0, s);
     }
 
     fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
         let request = self.host.request(slot);
-        let sent = self.upiu(now, Direction::ToDevice, UPIU, "command", s);
+        let sent = self.upiu(now, self.request(slot), Direction::ToDevice, ("command", UPIU), s);
         self.device.admit(slot, request, sent.arrives, &mut device_part(s, self.tracks));
     }
 
@@ -224,7 +229,7 @@ impl Path for Ufs {
     fn post(&mut self, now: Time, _: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let status = self.device.post(tag);
         let bytes = if status.is_ok() { UPIU } else { UPIU + SENSE };
-        let sent = self.upiu(now, Direction::ToHost, bytes, "response", s);
+        let sent = self.upiu(now, self.request(tag), Direction::ToHost, ("response", bytes), s);
         let aggregation = self.host.response(now, tag, status, (sent.arrives, bytes), &mut host_part(s));
         if let Some((at, epoch)) = aggregation {
             s.at(lane(AGGREGATED), at, Event::Step { step: AGGREGATED, of: u32::from(epoch) });

@@ -1,6 +1,6 @@
 //! Views of the event loop and the timeline for the parts of a path.
 
-use sim::{Lane, Schedule, Time, Track};
+use sim::{Client, Lane, Schedule, Span, Time, Track};
 
 use crate::event::{Event, HOST_LANE};
 
@@ -40,6 +40,10 @@ impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.s.span(Track(self.tracks + track.0), name, from, to);
     }
+    #[inline]
+    fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
+        self.s.served(Track(self.tracks + track.0), client, name, since, span);
+    }
 }
 
 impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
@@ -50,6 +54,10 @@ impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.s.span(Track(self.tracks + track.0), name, from, to);
+    }
+    #[inline]
+    fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
+        self.s.served(Track(self.tracks + track.0), client, name, since, span);
     }
 }
 
@@ -78,17 +86,17 @@ pub(crate) fn device_part<S>(s: &mut S, tracks: Tracks) -> Part<'_, S> {
     Part { s, tracks: tracks.device }
 }
 
-/// Transfers a command's data and records it on the timeline.
+/// Transfers data for `client` and records it on the timeline.
 #[inline]
 pub(crate) fn transfer(
     link: &mut link::Link,
     now: Time,
     direction: link::Direction,
-    bytes: u64,
+    (client, bytes): (Client, u64),
     tracks: Tracks,
     s: &mut impl Schedule<Event>,
 ) -> link::Transfer {
     link.data(now, direction, bytes, |way, span| {
-        s.span(Track(tracks.link + way as u32), "data", span.from, span.to);
+        s.served(Track(tracks.link + way as u32), client, "data", now, span);
     })
 }

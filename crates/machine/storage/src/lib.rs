@@ -4,6 +4,7 @@ mod machine;
 pub mod prepare;
 mod results;
 pub mod run;
+pub mod trace;
 
 pub use machine::{Completion, Machine, Mirror, PlacementBytes, PowerCut};
 pub use prepare::fast;

@@ -28,6 +28,7 @@ mod extents;
 pub mod fio;
 mod header;
 mod layout;
+mod logs;
 pub mod memory;
 mod nearest;
 pub mod pages;
@@ -42,6 +43,7 @@ mod workload;
 
 pub use error::{Beyond as BeyondError, Error};
 pub use fio::ContinueOnError;
+pub use logs::{Logs, Sample};
 pub use pauses::Pauses;
 pub use player::{Beyond, DEPTHS, Ended, Io, Next, Options, Player, Progress, Replay};
 pub use workload::{JobInfo, Workload};

@@ -269,6 +269,14 @@ impl Workload {
         &self.jobs
     }
 
+    /// Returns the jobs of the job file that the jobs come from, in their order; `None` for a trace without one.
+    pub(crate) fn plan_jobs(&self) -> impl Iterator<Item = Option<&Job>> {
+        self.plans.iter().map(|plan| match &plan.source {
+            PlanSource::Generate(job, _) => Some(&**job),
+            PlanSource::Replay(_, job) => job.as_deref(),
+        })
+    }
+
     /// Returns whether every job replays a trace. The drive's history before a trace is unknown to the player.
     pub fn is_trace(&self) -> bool {
         self.plans.iter().all(|plan| matches!(plan.source, PlanSource::Replay(..)))

@@ -71,6 +71,12 @@ const TECTONIC: &str =
 77 1048576 4096 1000.010 putChunk.Permanent 3 9 0 1 5
 ";
 
+const FIU: &str = "89967195 4253 nfsd 2048 8 R 6 0 1f9e8d2c6b7a4f3e5d0c1b2a39485766
+90967195 4253 nfsd 4096 16 W 6 0 1f9e8d2c6b7a4f3e5d0c1b2a39485766
+91967195 4253 nfsd 6144 128 R 6 0
+99967195 17 kjournald 2048 8 W 6 0
+";
+
 #[test]
 fn traces_are_read_by_name_and_by_content() {
     for (name, text) in [
@@ -80,6 +86,7 @@ fn traces_are_read_by_name_and_by_content() {
         ("tracepoints", FTRACE),
         ("biosnoop", BIOSNOOP),
         ("tectonic", TECTONIC),
+        ("fiu", FIU),
     ] {
         let format: Format = name.parse().expect("a format");
         assert_eq!(read("t", text, Some(format)), Ok(expected()), "{name}");
@@ -112,6 +119,8 @@ fn mistakes_name_the_field() {
             "copyChunk.A",
             "t:3: op_name: found \"copyChunk.A\", expected getChunkData or putChunk, and the state of the block",
         ),
+        (FIU, " 16 W ", " 16 X ", "t:2: operation: found \"X\", expected W or R"),
+        (FIU, "128 R 6 0", "128 R 6", "t:3: minor: found the end of the line, expected a whole number below 2^32"),
     ] {
         assert!(text.contains(was), "{was}");
         assert_eq!(read("t", &text.replacen(was, becomes, 1), None), Err(message.to_owned()));
@@ -120,7 +129,7 @@ fn mistakes_name_the_field() {
 
 #[test]
 fn damaged_traces_end_in_one_line() {
-    for text in [SYSTOR, ETW, PERF, FTRACE, BIOSNOOP, TECTONIC] {
+    for text in [SYSTOR, ETW, PERF, FTRACE, BIOSNOOP, TECTONIC, FIU] {
         let bytes = text.as_bytes();
         for (at, with) in (0..bytes.len()).flat_map(|at| [b' ', b',', b'+', b'9', 0xff, b'\n'].map(|with| (at, with))) {
             let mut damaged = bytes.to_vec();

@@ -2,7 +2,7 @@
 //! their data passes.
 
 use media::{Op, Request, Status, Tag};
-use sim::{Dense, Schedule, Time, Track};
+use sim::{Client, Dense, Schedule, Span, Time, Track};
 
 use crate::handling::Handler;
 use crate::pool::Pool;
@@ -148,7 +148,7 @@ impl Engine {
         } else {
             let (op, length) = (request.op, self.decode_length(request));
             let work = self.firmware.take(at, length);
-            s.span(Track(work.server), op.name(), work.from, work.to);
+            s.served(Track(work.server), Client::Arriving(tag.into()), op.name(), at, work.span());
             work.to
         };
         s.at(DECODED, decoded, Event::Decoded(tag));
@@ -170,8 +170,13 @@ impl Engine {
         let length = length + handler.merging(&request);
         let behind = handler.behind(&request);
         let work = self.firmware.take(at, length + behind);
-        s.span(Track(work.server), request.op.name(), work.from, work.to);
-        work.to - behind + handler.wait(&request)
+        let (track, name, decoded) = (Track(work.server), request.op.name(), work.to - behind);
+        s.served(track, Client::Arriving(tag.into()), name, at, Span { from: work.from, to: decoded });
+        if behind > Time::ZERO {
+            // The command does not wait for it.
+            s.span(track, name, decoded, work.to);
+        }
+        decoded + handler.wait(&request)
     }
 
     /// Returns true if reads may end in a different order than their data arrives.
@@ -179,10 +184,16 @@ impl Engine {
         self.handler.as_ref().is_some_and(|handler| handler.delays_reads())
     }
 
-    /// Occupies a processor for `length` with work that arrives at `at`. Returns its end.
-    pub fn work(&mut self, at: Time, length: Time, name: &'static str, s: &mut impl Schedule<Event>) -> Time {
+    /// Occupies a processor for `length` with work for `client` that arrives at `at`. Returns its end.
+    pub fn work(
+        &mut self,
+        at: Time,
+        length: Time,
+        (client, name): (Client, &'static str),
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
         let work = self.firmware.take(at, length);
-        s.span(Track(work.server), name, work.from, work.to);
+        s.served(Track(work.server), client, name, at, work.span());
         work.to
     }
 
@@ -240,7 +251,7 @@ impl Engine {
 
     /// Sends data through the staging path and the controller's memory, as far as there are any.
     fn pass_all(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
-        self.pass_staging(now, tag, bytes, s).max(self.pass(now, op, bytes, s))
+        self.pass_staging(now, tag, bytes, s).max(self.pass(now, Some(tag), op, bytes, s))
     }
 
     /// Sends data through the staging path, if there is one.
@@ -248,18 +259,22 @@ impl Engine {
         let request = self.commands[tag as usize].request;
         let tracks = self.costs.cores + u32::from(self.dram.is_some());
         let Some((track, work)) = self.handler.as_mut().and_then(|h| h.stage(now, &request, bytes)) else { return now };
-        s.span(Track(tracks + track), request.op.name(), work.from, work.to);
+        s.served(Track(tracks + track), Client::Command(tag.into()), request.op.name(), now, work.span());
         work.to
     }
 
-    /// Sends data through the controller's memory.
-    pub fn pass(&mut self, now: Time, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+    /// Sends data through the controller's memory, for the command `tag` if there is one.
+    pub fn pass(&mut self, now: Time, tag: Option<u16>, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let Some(dram) = &mut self.dram else { return now };
         if dram.last.0 != bytes {
             dram.last = (bytes, Time::of_transfer(2 * bytes, dram.rate));
         }
         let work = dram.port.take(now, dram.last.1);
-        s.span(Track(self.costs.cores), op.name(), work.from, work.to);
+        let track = Track(self.costs.cores);
+        match tag {
+            Some(tag) => s.served(track, Client::Command(tag.into()), op.name(), now, work.span()),
+            None => s.span(track, op.name(), work.from, work.to),
+        }
         work.to
     }
 
@@ -287,21 +302,21 @@ impl Engine {
         command.state = CommandState::Ended;
         command.status = status;
         let sent = command.sent;
-        self.end_of(now, sent, s)
+        self.end_of(now, tag, sent, s)
     }
 
     /// Returns the time at which the host can be notified of a command that ends now and whose data has left at `sent`.
     #[inline]
-    pub fn end_of(&mut self, now: Time, sent: Time, s: &mut impl Schedule<Event>) -> Time {
+    pub fn end_of(&mut self, now: Time, tag: u16, sent: Time, s: &mut impl Schedule<Event>) -> Time {
         let sent = sent.max(now);
-        if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
+        if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, tag, sent, s) }
     }
 
     /// Lets a processor complete a command whose data has left at `sent`. Returns the time at which the host can be
     /// notified.
-    fn complete_by_firmware(&mut self, now: Time, sent: Time, s: &mut impl Schedule<Event>) -> Time {
+    fn complete_by_firmware(&mut self, now: Time, tag: u16, sent: Time, s: &mut impl Schedule<Event>) -> Time {
         let work = self.firmware.take(now, self.costs.complete);
-        s.span(Track(work.server), "complete", work.from, work.to);
+        s.served(Track(work.server), Client::Command(tag.into()), "complete", now, work.span());
         sent.max(work.to)
     }
 

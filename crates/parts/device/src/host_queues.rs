@@ -138,7 +138,7 @@ impl Nvme {
     /// Passes `bytes` of data that do not cross the link through the controller's memory: on their way from flash (a read)
     /// or to it. Returns the time at which they have passed.
     pub fn pass_memory(&mut self, now: Time, op: media::Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
-        self.engine.pass(now, op, bytes, s)
+        self.engine.pass(now, None, op, bytes, s)
     }
 
     /// Sets the coalescing of interrupts (Feature 08h); `None` is off.

@@ -32,6 +32,14 @@ pub struct LastData {
     staged: Time,
 }
 
+impl LastData {
+    /// Returns the read's tag.
+    #[inline]
+    pub fn tag(&self) -> u16 {
+        self.tag
+    }
+}
+
 /// An NVMe controller.
 #[derive(Clone, Debug)]
 pub struct Nvme {
@@ -319,7 +327,7 @@ impl Nvme {
         sent: Time,
         s: &mut impl Schedule<Event>,
     ) -> Option<(u16, Time)> {
-        let end = self.engine.end_of(now, sent.max(staged), s);
+        let end = self.engine.end_of(now, tag, sent.max(staged), s);
         self.end(now, tag, end, s).then_some((tag, end))
     }
 

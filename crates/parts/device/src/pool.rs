@@ -1,6 +1,6 @@
 //! Several equal servers with one queue.
 
-use sim::Time;
+use sim::{Span, Time};
 
 /// Servers that accept work first come first served. The next job goes to an idle server if there is one, else to the
 /// server that becomes free first. The end of a job is known as soon as it is accepted.
@@ -25,6 +25,14 @@ pub struct Taken {
     pub from: Time,
     /// End.
     pub to: Time,
+}
+
+impl Taken {
+    /// Returns its interval.
+    #[inline]
+    pub fn span(self) -> Span {
+        Span { from: self.from, to: self.to }
+    }
 }
 
 impl Pool {

@@ -42,6 +42,11 @@ impl Sata {
         Sata { engine: Engine::new(config), turn }
     }
 
+    /// Returns true if the drive has a single data buffer, for which commands wait.
+    pub fn has_single_buffer(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// Admits the command in `slot`, which arrives at `at`.
     pub fn admit(&mut self, slot: u16, request: Request, at: Time, s: &mut impl Schedule<Event>) {
         assert!(slot < self.engine.capacity(), "slot {slot} of a drive with {} tags", self.engine.capacity());

@@ -10,7 +10,7 @@ use ::shared_buffer::{
     Command as Entry, DeviceQueues, Extents, Fetched, Identity, Layout, Opcode, Region, SECTOR, Status as Wire, WORD,
 };
 use media::{Op, Request, SECTOR as BYTES, Status, Tag};
-use sim::{Energy, Part, Schedule, Time};
+use sim::{Client, Energy, Part, Schedule, Time};
 
 use crate::config::emulated::SharedBufferConfig;
 use crate::emulated_dram::{EmulatedDram, EmulatedDramConfig};
@@ -164,7 +164,7 @@ impl SharedBuffer {
                 cycles += c.command + c.unit * units;
             }
             let length = self.cycles(cycles);
-            let at = self.engine.work(loaded, length, request.op.name(), s);
+            let at = self.engine.work(loaded, length, (Client::Arriving(tag.into()), request.op.name()), s);
             s.at(DECODED, at, Event::Decoded(tag));
         }
     }
@@ -207,7 +207,12 @@ impl SharedBuffer {
         let unit = u64::from(self.config.unit);
         let units = request.end().div_ceil(unit) - request.offset / unit;
         let c = &self.config.cycles;
-        let at = self.engine.work(now, self.cycles(c.fetch + c.command + c.unit * units), "boot", s);
+        let at = self.engine.work(
+            now,
+            self.cycles(c.fetch + c.command + c.unit * units),
+            (Client::Arriving(tag.into()), "boot"),
+            s,
+        );
         s.at(DECODED, at, Event::Decoded(tag));
     }
 
@@ -255,7 +260,7 @@ impl SharedBuffer {
     fn pass(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let pages = bytes.div_ceil(u64::from(self.config.page));
         let length = self.cycles(self.config.cycles.page * pages);
-        let handled = self.engine.work(now, length, "flash", s);
+        let handled = self.engine.work(now, length, (Client::Command(tag.into()), "flash"), s);
         let command = &mut self.commands[tag as usize];
         let (mut skip, mut left, mut end) = (command.passed, bytes, handled);
         command.passed += bytes;
@@ -301,10 +306,10 @@ impl SharedBuffer {
         self.engine.end_at(tag, end, s);
     }
 
-    /// Lets a core prepare the completion of a command that has ended. Returns the time to post it.
-    pub fn ended(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Time {
+    /// Lets a core prepare the completion of the command `tag`, which has ended. Returns the time to post it.
+    pub fn ended(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> Time {
         let length = self.cycles(self.config.cycles.complete);
-        self.engine.work(now, length, "complete", s)
+        self.engine.work(now, length, (Client::Command(tag.into()), "complete"), s)
     }
 
     /// Posts the completion of a command with status `wire`, unless the command was answered in the interface layer, and
@@ -405,7 +410,7 @@ impl Part for SharedBuffer {
             Event::Arrived(tag) => *out = Some(Output::Arrived(tag)),
             Event::Ended(tag) => {
                 let length = self.cycles(self.config.cycles.complete);
-                let at = self.engine.work(now, length, "complete", s);
+                let at = self.engine.work(now, length, (Client::Command(tag.into()), "complete"), s);
                 *out = Some(Output::Ended { tag, at });
             }
             Event::Fetched(_) | Event::Listed(_) | Event::Coalesced { .. } => {

@@ -2,7 +2,7 @@
 //! queuing, and commands that cannot be queued issued alone.
 
 use media::{Op, Request, Status};
-use sim::{Part, Schedule, Time, Track};
+use sim::{Client, Part, Schedule, Span, Time, Track};
 
 use crate::slots::Slots;
 use crate::{AhciConfig, Completed, Config, Event, Submission};
@@ -80,7 +80,8 @@ impl Ahci {
         let from = now.max(self.fetched);
         self.fetched = from + length;
         self.fetching += length;
-        s.span(self.track(), "fetch", from, self.fetched);
+        let client = Client::Request(self.slots.io(slot));
+        s.served(self.track(), client, "fetch", now, Span { from, to: self.fetched });
         self.fetched
     }
 

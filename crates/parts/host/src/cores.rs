@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sim::{Dense, Schedule, Time, Track};
+use sim::{Client, Dense, Schedule, Time, Track};
 
 /// An interval of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,12 +159,13 @@ impl Cores {
         (if job < self.cores.len() { job } else { job % self.cores.len() }) as u16
     }
 
-    /// Runs the submission of a command on `core`.
+    /// Runs the submission of a command of request `io` on `core`.
     #[inline]
-    pub fn submit<E>(&mut self, now: Time, core: u16, length: Time, s: &mut impl Schedule<E>) -> Time {
+    pub fn submit<E>(&mut self, now: Time, (core, io): (u16, u32), length: Time, s: &mut impl Schedule<E>) -> Time {
         let span = self.cores[core as usize].run(now, length);
-        s.span(Track(u32::from(core) * 2), "submit", span.from, span.to);
-        span.to
+        let Span { from, to } = span;
+        s.served(Track(u32::from(core) * 2), Client::Request(io), "submit", now, sim::Span { from, to });
+        to
     }
 
     /// Runs the work of an interrupt, or of a successful poll, on `core`.
@@ -172,6 +173,22 @@ impl Cores {
     pub fn interrupt<E>(&mut self, now: Time, core: u16, at: Time, length: Time, s: &mut impl Schedule<E>) -> Span {
         let span = self.cores[core as usize].interrupt(now, at, length);
         s.span(Track(u32::from(core) * 2 + 1), "complete", span.from, span.to);
+        span
+    }
+
+    /// Like [`interrupt`](Self::interrupt), for the completion of request `io`.
+    #[inline]
+    pub fn complete<E>(
+        &mut self,
+        now: Time,
+        (core, io): (u16, u32),
+        at: Time,
+        length: Time,
+        s: &mut impl Schedule<E>,
+    ) -> Span {
+        let span = self.cores[core as usize].interrupt(now, at, length);
+        let Span { from, to } = span;
+        s.served(Track(u32::from(core) * 2 + 1), Client::Request(io), "complete", at, sim::Span { from, to });
         span
     }
 

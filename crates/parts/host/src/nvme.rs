@@ -171,7 +171,7 @@ impl Pair {
             let command = &mut self.commands[entry.cid as usize];
             command.status = entry.status;
             run.at = run.at.max(visible);
-            let done = self.vector.complete(now, &mut run, (command.core, cost), cores, s);
+            let done = self.vector.complete(now, &mut run, (command.core, command.io, cost), cores, s);
             s.at(REAPED, done, Event { queue, cid: entry.cid });
             self.unread -= 1;
             self.cq_head += 1;
@@ -272,7 +272,7 @@ impl Nvme {
         }
         let io_of = self.requests.waiting(&mut pair.waiting);
         let core = io_of.core();
-        let at = self.cores.submit(now, core, self.submit, s);
+        let at = self.cores.submit(now, (core, io), self.submit, s);
         // If no submission waits for this core, no other core can be faster from now on.
         let in_order = self.sequence.submits(core) || at == now + self.submit;
         let request = io_of.take(at);

@@ -111,7 +111,7 @@ impl Slots {
         let next = self.requests.next(io);
         let moves = next.op.has_data();
         let cost = self.submit + if moves { maintenance(self.invalidation, next.bytes) } else { Time::ZERO };
-        let at = self.cores.submit(now, core, cost, s);
+        let at = self.cores.submit(now, (core, io), cost, s);
         let request = self.requests.take(&mut self.waiting, at);
         self.commands[slot as usize] = SlotCommand { request, io, core, status: Status::Ok, visible: Time::ZERO };
         Submission { cid: slot as u16, at, in_order: at == now + cost, request }
@@ -180,12 +180,12 @@ impl Slots {
         while self.ended != 0 {
             let slot = self.ended.trailing_zeros();
             self.ended &= !(1 << slot);
-            let SlotCommand { core, visible, request, .. } = self.commands[slot as usize];
+            let SlotCommand { io, core, visible, request, .. } = self.commands[slot as usize];
             run.at = run.at.max(visible);
             // Lines prefetched while the data was in flight are dropped.
             let read = request.op == Op::Read;
             let cost = self.complete + if read { maintenance(self.invalidation, request.bytes) } else { Time::ZERO };
-            let done = self.vector.complete(now, &mut run, (core, cost), &mut self.cores, s);
+            let done = self.vector.complete(now, &mut run, (core, io, cost), &mut self.cores, s);
             s.at(REAPED, done, Event { queue: 0, cid: slot as u16 });
         }
         self.vector.enter(now, &mut run, &mut self.cores, s);

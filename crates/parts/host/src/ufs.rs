@@ -2,7 +2,7 @@
 //! requests, a doorbell register with a bit for each, and a DMA engine that accesses memory for the device.
 
 use media::{Op, Request, Status};
-use sim::{Part, Schedule, Time, Track};
+use sim::{Client, Part, Schedule, Span, Time, Track};
 
 use crate::slots::Slots;
 use crate::{Aggregation, Completed, Config, Event, Submission, UfshciConfig};
@@ -102,9 +102,9 @@ impl Ufshci {
         self.controller.register_write
     }
 
-    /// Lets the controller read a transfer request's descriptor. Returns the time of its arrival.
-    pub fn read_descriptor(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Time {
-        self.read_memory(now, DESCRIPTOR, "descriptor", s)
+    /// Lets the controller read the descriptor of the command in `slot`. Returns the time of its arrival.
+    pub fn read_descriptor(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) -> Time {
+        self.read_memory(now, slot, DESCRIPTOR, "descriptor", s)
     }
 
     /// Lets the controller read the command in `slot` and the table of its memory regions. Returns the time of their
@@ -116,29 +116,43 @@ impl Ufshci {
             Op::Trim => 1,
             _ => 0,
         };
-        self.read_memory(now, UPIU + REGION * regions, "command", s)
+        self.read_memory(now, slot, UPIU + REGION * regions, "command", s)
     }
 
-    /// Lets the controller read `bytes` of data. Returns the time of their arrival.
-    pub fn read_data(&mut self, now: Time, bytes: u32, s: &mut impl Schedule<Event>) -> Time {
-        self.read_memory(now, u64::from(bytes), "data", s)
+    /// Lets the controller read `bytes` of data of the command in `slot`. Returns the time of their arrival.
+    pub fn read_data(&mut self, now: Time, slot: u16, bytes: u32, s: &mut impl Schedule<Event>) -> Time {
+        self.read_memory(now, slot, u64::from(bytes), "data", s)
     }
 
-    fn read_memory(&mut self, now: Time, bytes: u64, name: &'static str, s: &mut impl Schedule<Event>) -> Time {
+    fn read_memory(
+        &mut self,
+        now: Time,
+        slot: u16,
+        bytes: u64,
+        name: &'static str,
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
         let (from, to) = self.read.take(now, Time::of_transfer(bytes, self.controller.dma));
-        s.span(self.track(0), name, from, to);
+        s.served(self.track(0), Client::Request(self.slots.io(slot)), name, now, Span { from, to });
         to + self.controller.memory_latency
     }
 
-    /// Writes `bytes` of data to memory, which arrive at `at`, now or later. Later data from the device must not arrive
-    /// before them.
-    pub fn write_data(&mut self, at: Time, bytes: u32, s: &mut impl Schedule<Event>) {
-        self.write_memory(at, u64::from(bytes), "data", s);
+    /// Writes `bytes` of data of the command in `slot` to memory, which arrive at `at`, now or later. Later data from the
+    /// device must not arrive before them.
+    pub fn write_data(&mut self, at: Time, slot: u16, bytes: u32, s: &mut impl Schedule<Event>) {
+        self.write_memory(at, Client::Command(slot.into()), u64::from(bytes), "data", s);
     }
 
-    fn write_memory(&mut self, at: Time, bytes: u64, name: &'static str, s: &mut impl Schedule<Event>) -> Time {
+    fn write_memory(
+        &mut self,
+        at: Time,
+        client: Client,
+        bytes: u64,
+        name: &'static str,
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
         let (from, to) = self.write.take(at, Time::of_transfer(bytes, self.controller.dma));
-        s.span(self.track(1), name, from, to);
+        s.served(self.track(1), client, name, at, Span { from, to });
         to + self.controller.memory_latency
     }
 
@@ -153,7 +167,8 @@ impl Ufshci {
         (at, bytes): (Time, u32),
         s: &mut impl Schedule<Event>,
     ) -> Option<(Time, u16)> {
-        let visible = self.write_memory(at, u64::from(bytes) + DESCRIPTOR, "response", s);
+        let client = Client::Request(self.slots.io(slot));
+        let visible = self.write_memory(at, client, u64::from(bytes) + DESCRIPTOR, "response", s);
         let Some(Aggregation { threshold, time }) = self.aggregation else {
             self.interrupts += u64::from(self.interrupting);
             self.slots.ended(now, slot, status, (visible, true), s);

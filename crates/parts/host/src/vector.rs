@@ -47,21 +47,21 @@ impl Vector {
         (at > self.started || self.ends == Time::ZERO).then_some(Run { at: at.max(self.ends), entry: handler })
     }
 
-    /// Processes, in `run`, the completion of a command submitted on `core`, which takes `cost` of that core's time.
-    /// Returns the end.
+    /// Processes, in `run`, the completion of a command of request `io` submitted on `core`, which takes `cost` of that
+    /// core's time. Returns the end.
     #[inline(always)]
     pub fn complete<E>(
         &mut self,
         now: Time,
         run: &mut Run,
-        (core, cost): (u16, Time),
+        (core, io, cost): (u16, u32, Time),
         cores: &mut Cores,
         s: &mut impl Schedule<E>,
     ) -> Time {
         if core != self.core {
             self.enter(now, run, cores, s);
         }
-        let span = cores.interrupt(now, core, run.at, run.entry + cost, s);
+        let span = cores.complete(now, (core, io), run.at, run.entry + cost, s);
         if run.entry > Time::ZERO {
             self.started = span.from;
             run.entry = Time::ZERO;

@@ -53,10 +53,10 @@ fn requests_refuse_them() {
 fn cores_refuse_them() {
     let mut run = Run { at: NOW, entry: NOW };
     refused!(cores = Cores::new(2, false);
-        cores.submit::<Event>(NOW, 2, NOW, &mut Nowhere),
+        cores.submit::<Event>(NOW, (2, 0), NOW, &mut Nowhere),
         cores.interrupt::<Event>(NOW, 2, NOW, NOW, &mut Nowhere),
         Vector::new(2).enter::<Event>(NOW, &mut run.clone(), &mut cores, &mut Nowhere),
-        Vector::new(0).complete::<Event>(NOW, &mut run, (2, NOW), &mut cores, &mut Nowhere),
+        Vector::new(0).complete::<Event>(NOW, &mut run, (2, 0, NOW), &mut cores, &mut Nowhere),
     );
 }
 

@@ -84,7 +84,7 @@ impl South {
         let command = self.sata.frame(now, Direction::ToDevice, REGISTER);
         spans.link(Direction::ToDevice, "command", command);
         if queued {
-            spans.link(Direction::ToHost, "accept", self.sata.frame(now, Direction::ToHost, REGISTER));
+            spans.link_apart(Direction::ToHost, "accept", self.sata.frame(now, Direction::ToHost, REGISTER));
         }
         command.to
     }

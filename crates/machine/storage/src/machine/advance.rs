@@ -20,6 +20,9 @@ struct Handled {
 impl Machine {
     /// Submits a request of `job`. `io` names it until its completion: a dense number that may be reused afterwards.
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
+        if let Some(trace) = self.trace() {
+            trace.issued(now, io, request);
+        }
         self.host_interface.submit(now, io, job, request, &mut HostInterfaceView(&mut self.world));
     }
 
@@ -106,8 +109,11 @@ impl Machine {
                 return Handled { acts: true, stops: false };
             }
         };
+        if !self.plain_reads {
+            self.trace_read_end(now, id);
+        }
         self.ftl.done(id, status, self.nand.store(), &mut self.out);
-        if self.ahead.is_some() {
+        if !self.plain_reads {
             self.end_read_ahead(now, id, status);
         }
         Handled { acts: true, stops: false }
@@ -141,10 +147,10 @@ impl Machine {
 
     /// Passes a command to the translation layer. `io` returns the number of its request.
     #[inline(always)]
-    fn command(&mut self, now: Time, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
+    fn command(&mut self, now: Time, tag: Tag, io: impl Fn(&HostInterface) -> u32, request: &Request) {
         // Copies, so that the request itself need not be in memory.
-        if self.checker.is_some() | self.external | self.ahead.is_some() {
-            self.note_command(tag, io, &{ *request });
+        if self.attended {
+            self.attend_command(now, tag, io, &{ *request });
         }
         self.ftl.command(now, tag, request, &mut self.out);
     }
@@ -169,13 +175,23 @@ impl Machine {
 
     /// Handles the arrival of a write's data in the controller.
     fn arrived(&mut self, now: Time, tag: Tag) {
+        if self.attended {
+            self.attend_data(now, tag);
+        }
+        self.ftl.arrived(now, tag, &mut self.out);
+    }
+
+    /// Takes the data of a write that has arrived, if payload is kept.
+    fn attend_data(&mut self, now: Time, tag: Tag) {
         if let Some(checker) = &mut self.checker {
             self.host_interface.take(tag, self.data.data_mut(tag));
             checker.arrived(tag, self.data.data(tag));
         } else if self.external {
             self.host_interface.take(tag, self.data.data_mut(tag));
         }
-        self.ftl.arrived(now, tag, &mut self.out);
+        if let Some(trace) = self.trace() {
+            trace.arrived(now, tag);
+        }
     }
 
     /// Handles the end of a program or an erase: applies its effect to the contents, then notifies the translation layer.
@@ -209,10 +225,13 @@ impl Machine {
         self.mirror_write(kind, page);
     }
 
-    /// Notes a new command: as a part of a stream if the drive reads ahead, and opens its data if payload is kept. The data
-    /// of a write are generated here.
-    fn note_command(&mut self, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
+    /// Notes a new command: as a part of a stream if the drive reads ahead, in the trace if there is one, and opens its data
+    /// if payload is kept. The data of a write are generated here.
+    fn attend_command(&mut self, now: Time, tag: Tag, io: impl Fn(&HostInterface) -> u32, request: &Request) {
         self.note_read(request);
+        if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut()) {
+            trace.commanded(now, tag, io(&self.host_interface), request);
+        }
         if let Some(checker) = &mut self.checker {
             let sectors = if request.op.has_data() { request.bytes / media::SECTOR } else { 0 };
             let data = self.data.open(tag, sectors as u32);

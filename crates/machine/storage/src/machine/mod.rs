@@ -3,7 +3,7 @@
 use media::{Actions, OpId, Status};
 use nand::{Nand, PayloadKind, TagBuffers};
 use read_ahead::ReadAhead;
-use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
+use sim::{Client, EventQueue, Lane, Schedule, Span, Streams, Time, Timeline, Track};
 
 use crate::run::verify::Checker;
 use host_interface::HostInterface;
@@ -14,13 +14,16 @@ mod ahead;
 mod event;
 mod external;
 mod mirror;
+mod observer;
 mod perform;
 mod placement;
 mod power;
 mod queue_tracks;
 mod reset;
+mod tracing;
 use event::Event;
 pub use mirror::Mirror;
+use observer::Observer;
 pub use placement::PlacementBytes;
 pub use power::PowerCut;
 use queue_tracks::QueueTracks;
@@ -60,16 +63,20 @@ pub struct Machine {
     queue_tracks: Option<Box<QueueTracks>>,
     /// The host is outside the simulation and exchanges payload with the controller.
     external: bool,
+    /// Commands concern more than the parts: payload is checked or exchanged, streams are read ahead, or a trace is kept.
+    attended: bool,
+    /// Reads and erases go to the flash alone: there is no read-ahead and no trace.
+    plain_reads: bool,
     /// A copy of the flash outside the simulation, if one is kept.
     mirror: Option<Box<dyn Mirror>>,
     /// Map entries on their way to or from an external host's memory.
     entries: Vec<u8>,
 }
 
-/// The part of a machine that its parts reach through `Schedule`: the event queue and the timeline.
+/// The part of a machine that its parts reach through `Schedule`: the event queue and the recorders.
 struct World {
     queue: EventQueue<Event>,
-    timeline: Option<Box<Timeline>>,
+    observer: Option<Box<Observer>>,
     nand_tracks: u32,
 }
 
@@ -81,8 +88,8 @@ const LANES: usize = AHEAD.0 as usize + 1;
 impl World {
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.span(track, name, from, to);
+        if let Some(observer) = &mut self.observer {
+            observer.span(track, name, from, to);
         }
     }
 }
@@ -101,6 +108,12 @@ impl Schedule<host_interface::Event> for HostInterfaceView<'_> {
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.0.span(track, name, from, to);
     }
+    #[inline]
+    fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
+        if let Some(observer) = &mut self.0.observer {
+            observer.interface(track, client, name, since, span);
+        }
+    }
 }
 
 impl Schedule<nand::Event> for NandView<'_> {
@@ -112,6 +125,13 @@ impl Schedule<nand::Event> for NandView<'_> {
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.0.span(Track(self.0.nand_tracks + track.0), name, from, to);
     }
+    #[inline]
+    fn served(&mut self, track: Track, client: Client, name: &'static str, _: Time, span: Span) {
+        let first = self.0.nand_tracks;
+        if let Some(observer) = &mut self.0.observer {
+            observer.flash(first, track, client, name, span);
+        }
+    }
 }
 
 impl Machine {
@@ -121,19 +141,21 @@ impl Machine {
     }
 
     fn with_interface(parts: &Parts, host_interface: HostInterface, ftl: Translation, nand: Nand) -> Machine {
+        let external = matches!(host_interface, HostInterface::External(_));
+        let geometry = &parts.nand.geometry;
+        let (unit, page) = (u64::from(geometry.unit_bytes), u64::from(geometry.page_bytes));
+        let ahead = ReadAhead::new(&parts.read_ahead, unit, page).map(Box::new);
         let mut machine = Machine {
             world: World {
                 queue: EventQueue::new(LANES),
-                timeline: None,
+                observer: None,
                 nand_tracks: host_interface.tracks().len() as u32,
             },
-            external: matches!(host_interface, HostInterface::External(_)),
+            external,
+            attended: external || ahead.is_some() || parts.nand.payload == PayloadKind::Stamp,
+            plain_reads: ahead.is_none(),
             host_interface,
-            ahead: {
-                let geometry = &parts.nand.geometry;
-                let (unit, page) = (u64::from(geometry.unit_bytes), u64::from(geometry.page_bytes));
-                ReadAhead::new(&parts.read_ahead, unit, page).map(Box::new)
-            },
+            ahead,
             data: TagBuffers::new(parts.nand.payload),
             checker: (parts.nand.payload == PayloadKind::Stamp)
                 .then(|| Box::new(Checker::new(parts.user_bytes, u64::from(parts.nand.geometry.unit_bytes)))),
@@ -176,12 +198,12 @@ impl Machine {
             timeline.add_track(&part, &name);
         }
         self.queue_tracks = Some(Box::new(QueueTracks::new(&self.host_interface, &self.nand, &mut timeline)));
-        self.world.timeline = Some(Box::new(timeline));
+        self.world.observer.get_or_insert_default().timeline = Some(timeline);
     }
 
     /// Returns the timeline, if one is kept.
     pub fn timeline(&self) -> Option<&Timeline> {
-        self.world.timeline.as_deref()
+        self.world.observer.as_ref()?.timeline.as_ref()
     }
 
     /// Returns the time of the last event.

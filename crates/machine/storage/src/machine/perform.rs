@@ -3,7 +3,7 @@
 use ftl::HostLines;
 use host_interface::HostInterface;
 use host_interface::external::{Access, Lines};
-use media::{Action, Op, OpId, Status, Tag};
+use media::{Action, Op, OpId, ReadOp, Status, Tag};
 use nand::TagBuffers;
 use sim::Time;
 
@@ -69,21 +69,20 @@ impl Machine {
         let mut at = 0;
         while let Some(action) = self.out.actions.get(at) {
             at += 1;
-            let Machine { nand, host_interface, world, checker, data, external, mirror, ftl, ahead, .. } = self;
+            let Machine { nand, host_interface, world, external, attended, plain_reads, .. } = self;
             // A command that ends with the action, and its status.
             let mut end = None;
             match *action {
-                Action::Read(op) if ahead.is_none() => nand.submit_read(now, op, &mut NandView(world)),
+                Action::Read(op) if *plain_reads => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
-                Action::Erase(op) if ahead.is_none() => nand.submit_erase(now, op, &mut NandView(world)),
+                Action::Erase(op) if *plain_reads => nand.submit_erase(now, op, &mut NandView(world)),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
-                Action::Data { tag, bytes, end: Some(status) } if !*external => {
+                Action::Data { tag, bytes, end: Some(status) } if !*attended => {
                     host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
-                    if let Some(checker) = checker
-                        && status.is_ok()
-                    {
-                        check_end(checker, data, host_interface, tag);
-                    }
+                    continue;
+                }
+                Action::Data { tag, bytes, end: Some(status) } if !*external => {
+                    self.attend_last_data(now, tag, bytes, status);
                     continue;
                 }
                 Action::Data { tag, bytes, end: status } => {
@@ -97,39 +96,79 @@ impl Machine {
                 }
             }
             let Some((tag, status)) = end else { continue };
-            if *external && status.is_ok() {
-                // An external host gets the payload in front of the completion.
-                host_interface.put(tag, data.data(tag));
-                if let Some(mirror) = mirror
-                    && !ftl.settles(tag, |oldest| mirror.barrier(nand.store(), oldest))
-                {
-                    continue;
-                }
-            }
-            host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
-            if let Some(checker) = checker
-                && status.is_ok()
-            {
-                check_end(checker, data, host_interface, tag);
+            if self.attended {
+                self.attend_end(now, tag, status);
+            } else {
+                self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
             }
         }
         self.out.actions.clear();
     }
 
+    /// Passes on the last data of a read of a machine that is attended, and checks it if payload is kept.
+    fn attend_last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) {
+        if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut())
+            && self.ftl.take_buffer_wait(tag)
+        {
+            trace.buffered(tag);
+        }
+        let Machine { host_interface, world, checker, data, .. } = self;
+        host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
+        if let Some(checker) = checker
+            && status.is_ok()
+        {
+            check_end(checker, data, host_interface, tag);
+        }
+    }
+
+    /// Ends any command of a machine that is attended.
+    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) {
+        if let Some(trace) = self.trace() {
+            trace.ended(now, tag);
+        }
+        let Machine { nand, host_interface, world, checker, data, external, mirror, ftl, .. } = self;
+        if *external && status.is_ok() {
+            // An external host gets the payload in front of the completion.
+            host_interface.put(tag, data.data(tag));
+            if let Some(mirror) = mirror
+                && !ftl.settles(tag, |oldest| mirror.barrier(nand.store(), oldest))
+            {
+                return;
+            }
+        }
+        host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
+        if let Some(checker) = checker
+            && status.is_ok()
+        {
+            check_end(checker, data, host_interface, tag);
+        }
+    }
+
+    /// Notes the flash read of a command in the trace, if there is one.
+    fn trace_read(&mut self, now: Time, op: &ReadOp) {
+        if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut())
+            && let Some(tag) = self.ftl.reader(op.id)
+        {
+            trace.reads(now, op.id, tag, op.page.die, self.ftl.take_buffer_wait(tag));
+        }
+    }
+
     /// Performs an action that most requests do not have.
     #[inline(never)]
     fn perform_rare(&mut self, now: Time, action: Action) {
+        if let Action::Read(op) = &action {
+            self.trace_read(now, op);
+        }
         if self.perform_with_read_ahead(now, action) {
             return;
         }
         let Machine { nand, host_interface, world, barriers, later, mirror, ftl, entries, .. } = self;
         match action {
-            Action::Read(_)
-            | Action::Program(_)
-            | Action::Erase(_)
-            | Action::Ready { .. }
-            | Action::Data { .. }
-            | Action::Complete { .. } => unreachable!("{action:?} is no rare action"),
+            Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
+            Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
+            Action::Program(_) | Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {
+                unreachable!("{action:?} is no rare action")
+            }
             Action::Retire(block) => {
                 nand.store_mut().mark_bad(block);
                 if let Some(mirror) = mirror {

@@ -50,6 +50,9 @@ impl Machine {
         if let Some(ahead) = &mut self.ahead {
             ahead.clear();
         }
+        if let Some(trace) = self.trace() {
+            trace.forget();
+        }
         self.out.actions.clear();
         self.out.moves.clear();
         self.outputs.clear();
@@ -109,6 +112,7 @@ impl Machine {
                     match event {
                         Event::Flash(event) => match self.nand.handle(now, event, &mut NandView(&mut self.world)) {
                             Some(done) if done.kind == nand::OpKind::Read => {
+                                self.trace_read_end(now, done.id);
                                 self.end(done.id, done.status);
                                 self.end_read_ahead(now, done.id, done.status);
                             }
@@ -118,7 +122,10 @@ impl Machine {
                             }
                             None => {}
                         },
-                        Event::ReadAhead(id) => self.end(id, Status::Ok),
+                        Event::ReadAhead(id) => {
+                            self.trace_read_end(now, id);
+                            self.end(id, Status::Ok);
+                        }
                         Event::HostInterface(_) | Event::Timer => continue,
                     }
                     self.perform_alone();

@@ -53,7 +53,8 @@ impl Machine {
     /// Records the queue lengths after the events at `now`.
     #[cold]
     pub(super) fn note_queues(&mut self, now: Time) {
-        if let (Some(tracks), Some(timeline)) = (&mut self.queue_tracks, &mut self.world.timeline) {
+        let timeline = self.world.observer.as_mut().and_then(|observer| observer.timeline.as_mut());
+        if let (Some(tracks), Some(timeline)) = (&mut self.queue_tracks, timeline) {
             tracks.look(now, &self.host_interface, &self.nand, timeline);
         }
     }

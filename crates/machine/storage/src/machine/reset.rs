@@ -34,6 +34,9 @@ impl Machine {
         let now = self.now();
         self.forget_all_but_flash(now);
         let (_, kept) = self.host_interface.reset(now, keep);
+        if let Some(trace) = self.trace() {
+            trace.forget();
+        }
         self.out.actions.clear();
         self.out.moves.clear();
         self.outputs.clear();

@@ -7,7 +7,7 @@ use system::System;
 use crate::prepare::Preparation;
 use crate::results::notes::{Kind, Note};
 use crate::results::summary::Figures;
-use crate::run::failed::{describe, errno};
+use crate::run::failed::describe;
 use crate::run::record::Direction;
 
 /// Change of the headroom, as a part of what the run wrote, from which its rate is not that of a steady drive.
@@ -36,7 +36,7 @@ pub(crate) fn notes(system: &System, figures: &Figures<'_>) -> Vec<Note> {
 
 fn ended_early(figures: &Figures<'_>) -> Vec<Note> {
     let line = |failed: &crate::run::failed::FailedJob| {
-        let (name, cause) = (&figures.measured.jobs[failed.job as usize].name, describe(failed.errno()));
+        let (name, cause) = (&figures.measured.jobs[failed.job as usize].name, describe(failed.status));
         Note::new(Kind::EndedEarly, format!("error: job {name}: ended after {} with {cause}", failed.at))
     };
     figures.failed.iter().map(line).collect()
@@ -47,7 +47,7 @@ fn failed_requests(figures: &Figures<'_>) -> Vec<Note> {
     let line = |(job, info): (usize, &workload::JobInfo)| {
         let errors: u64 = Direction::ALL.iter().map(|direction| measured.totals(job, *direction).errors).sum();
         (errors > 0).then(|| {
-            let first = describe(errno(measured.first_error(job)));
+            let first = describe(measured.first_error(job));
             let requests = if errors == 1 { "request" } else { "requests" };
             let text = format!("{}: {errors} {requests} failed, not counted above; the first with {first}", info.name);
             Note::new(Kind::FailedRequests, text)

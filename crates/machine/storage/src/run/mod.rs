@@ -3,6 +3,7 @@
 pub(crate) mod course;
 pub mod failed;
 pub mod record;
+pub mod requests;
 pub(crate) mod rest;
 pub mod verify;
 pub mod warm_up;
@@ -13,7 +14,7 @@ use ftl::config::ConfigError;
 use ftl::{Headroom, MountReport};
 use nand::PayloadKind;
 use sim::{Streams, Time};
-use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Replay, Workload};
+use workload::{Beyond, ContinueOnError, Io, JobInfo, Logs, Next, Options, Player, Replay, Workload};
 
 use crate::machine::{Completion, Machine};
 use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
@@ -24,6 +25,7 @@ use crate::results::notes::{Kind, Note};
 use crate::run::course::Course;
 use crate::run::failed::FailedJob;
 use crate::run::record::{Ended, Recorder};
+use crate::run::requests::{RequestLogs, Sink};
 use crate::run::warm_up::{Steadiness, detect};
 use system::System;
 use system::parts::Parts;
@@ -198,6 +200,23 @@ pub fn run(
     options: &RunOptions,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
+    run_logged(system, workload, options, None, watch)
+}
+
+/// Like [`run`], with every request and the parts of its latency for `sink`, if there is one. The results are the same.
+///
+/// # Errors
+/// Fails like [`run`], and if `sink` stops the run.
+///
+/// # Panics
+/// Panics like [`run`].
+pub fn run_logged(
+    system: &System,
+    workload: &Workload,
+    options: &RunOptions,
+    sink: Option<Sink<'_>>,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
     let streams = Streams::new(options.seed);
     let parts = Parts::new(system, options.payload)?;
     let play = Options {
@@ -219,6 +238,10 @@ pub fn run(
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
     }
+    let requests = RequestLogs::new(sink, Logs::create(workload)?);
+    if requests.is_some() {
+        machine.keep_trace();
+    }
     let jobs = workload.jobs();
     let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
     let own_ramp = jobs.iter().any(has_ramp);
@@ -231,7 +254,11 @@ pub fn run(
         _ => Time::MAX,
     };
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
+    flight.requests = requests;
     flight.fly(watch)?;
+    if let Some(requests) = flight.requests.take() {
+        requests.finish()?;
+    }
     let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
     if cut < Time::MAX && before.is_none() {
         return Err(RunError::WarmUp { cut, end });
@@ -295,7 +322,7 @@ fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
 }
 
 /// The state of a run: player, machine and recorder.
-struct Flight<'a> {
+struct Flight<'a, 's> {
     machine: &'a mut Machine,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
@@ -312,16 +339,18 @@ struct Flight<'a> {
     headroom: Headroom,
     course: Course,
     failed: Vec<FailedJob>,
+    /// Logs of every request, if any are written.
+    requests: Option<RequestLogs<'s>>,
 }
 
-impl<'a> Flight<'a> {
+impl<'a> Flight<'a, '_> {
     fn new(
         machine: &'a mut Machine,
         player: &'a mut Player,
         recorder: &'a mut Recorder,
         cut: Time,
         ramp: bool,
-    ) -> Flight<'a> {
+    ) -> Self {
         let headroom = machine.ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
         Flight {
@@ -338,6 +367,7 @@ impl<'a> Flight<'a> {
             headroom,
             course: Course::default(),
             failed: Vec::new(),
+            requests: None,
         }
     }
 
@@ -387,6 +417,9 @@ impl<'a> Flight<'a> {
                 watched = done + WATCH_EVERY;
                 self.course.sample(&self.machine.ftl().stats());
                 let fraction = self.player.progress().fraction;
+                if self.requests.as_ref().is_some_and(|requests| !requests.are_written()) {
+                    return Ok(());
+                }
                 if !watch(Progress { fraction, now: self.now, done }) {
                     return Err(RunError::Interrupted);
                 }
@@ -416,6 +449,11 @@ impl<'a> Flight<'a> {
                 self.mark(at);
             }
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
+        }
+        if let Some(requests) = &mut self.requests
+            && let Some(traced) = self.machine.traced(at, io)
+        {
+            requests.add(&Ended { job, op, bytes, status, due, issued, submitted, at }, traced, measured);
         }
         if !status.is_ok() && self.player.failed(job, op) {
             self.failed.push(FailedJob { job, status: Some(status), at });

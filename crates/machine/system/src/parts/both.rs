@@ -214,6 +214,17 @@ impl Both {
         self.with_pages(out, |pages, out| pages.done(own, status, &view, out));
     }
 
+    /// Returns the command that a flash read delivers data to.
+    pub(super) fn reader(&self, id: OpId) -> Option<Tag> {
+        let own = OpId(id.0 / 2);
+        if id.0.is_multiple_of(2) { self.zones.reader(own) } else { self.pages.reader(own) }
+    }
+
+    /// Returns true if the command has waited for a buffer of the page-mapped layer since the last call.
+    pub(super) fn take_buffer_wait(&mut self, tag: Tag) -> bool {
+        self.is_paged[tag.0 as usize] && self.pages.take_buffer_wait(tag)
+    }
+
     /// Returns the number for the spare area of a program.
     pub(super) fn program_sequence(&self, id: OpId) -> u64 {
         let own = OpId(id.0 / 2);

@@ -133,6 +133,25 @@ impl Translation {
         }
     }
 
+    /// Returns the command that the flash read `id`, which is in progress, delivers data to; `None` for any other operation.
+    pub fn reader(&self, id: OpId) -> Option<Tag> {
+        match self {
+            Pages(ftl) => ftl.reader(id),
+            Zones(ftl) => ftl.reader(id),
+            Both(both) => both.reader(id),
+        }
+    }
+
+    /// Returns true if the command `tag` has waited for a buffer since the last call: for room in it, or for its content.
+    pub fn take_buffer_wait(&mut self, tag: Tag) -> bool {
+        match self {
+            Pages(ftl) => ftl.take_buffer_wait(tag),
+            // A read of zones waits for nothing but the flash.
+            Zones(_) => false,
+            Both(both) => both.take_buffer_wait(tag),
+        }
+    }
+
     /// Appends reads of the whole pages that hold `units` to `reads`, for those in flash whose place is known at once. Each
     /// must be submitted, or its end be reported at once. Units beyond the capacity are passed over.
     pub fn read_ahead(&mut self, units: std::ops::Range<u32>, reads: &mut Vec<ReadOp>) {

@@ -7,6 +7,7 @@ use media::Op;
 use sim::Time;
 
 use super::JobFileError;
+use super::keys::LogKeys;
 use super::no_effect;
 use super::pattern::{READ, ReadWrite, ReadWriteKind, Sizes, WRITE, divisor};
 use super::rules::{ContinueOnError, ExitAll, LatencyTarget, PlacementKeys, Steady, Strides, Trims};
@@ -106,6 +107,7 @@ pub(crate) struct Job {
     pub file_size: Option<u64>,
     pub files: u64,
     pub write_iolog: Option<PathBuf>,
+    pub logs: LogKeys,
     pub replay: ReplayKeys,
     /// The drives that `filename` names, if it names any.
     pub drives: Vec<String>,
@@ -148,7 +150,7 @@ pub(crate) struct Setting {
 }
 
 /// Keys that apply to a replay; all others shape a generated pattern.
-const REPLAY_KEYS: [&str; 37] = [
+const REPLAY_KEYS: [&str; 45] = [
     "read_iolog",
     "iodepth",
     "runtime",
@@ -183,6 +185,14 @@ const REPLAY_KEYS: [&str; 37] = [
     "flow_id",
     "flow_sleep",
     "write_iolog",
+    "write_lat_log",
+    "write_bw_log",
+    "write_iops_log",
+    "log_avg_msec",
+    "log_max_value",
+    "log_offset",
+    "log_prio",
+    "per_job_logs",
     "numjobs",
     "max_latency",
     "percentile_list",
@@ -281,6 +291,7 @@ impl Job {
             file_size: None,
             files: 1,
             write_iolog: None,
+            logs: LogKeys::default(),
             replay: ReplayKeys::default(),
             drives: Vec::new(),
             offset_align: 0,

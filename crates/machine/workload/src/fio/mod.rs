@@ -31,6 +31,7 @@ use std::path::Path;
 
 pub use error::JobFileError;
 pub(crate) use job::{Job, ReplayKeys, Setting};
+pub(crate) use keys::LogKeys;
 pub use keys::{KeyHelp, keys};
 pub(crate) use pattern::{READ, ReadWriteKind, Sizes, TRIM, WRITE};
 pub use rules::ContinueOnError;

@@ -61,6 +61,7 @@ impl Ftl {
 
     /// Queues the command until room is free.
     pub(crate) fn queue_for_room(&mut self, tag: Tag) {
+        self.requests.waits_for_buffer(tag);
         let queue = &mut self.requests.queue;
         queue.waited = true;
         match queue.tail {

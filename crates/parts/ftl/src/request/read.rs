@@ -150,6 +150,7 @@ impl Ftl {
         let s = &mut self.buffer.slots[slot];
         if s.have & wanted != wanted {
             s.waiters = self.requests.fragments.chain(tag, unit, s.waiters);
+            self.requests.waits_for_buffer(tag);
             return;
         }
         if s.holds == Holds::Clean {
@@ -165,6 +166,7 @@ impl Ftl {
             let bytes = part.sectors * SECTOR as u32;
             let id = self.host_access(OperationKind::HostLoad, tag.0, bytes, false, out);
             self.operations[id].bytes = bytes;
+            self.requests.waits_for_buffer(tag);
             self.stats.host_memory_hits += 1;
             return;
         }

@@ -65,12 +65,13 @@ impl SharedBuffer {
 
     /// Requests the next window.
     fn boot_window(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<DriverEvent>) {
-        let place = &self.ios[self.boot.queue[0] as usize];
+        let io = self.boot.queue[0];
+        let place = &self.ios[io as usize];
         let most = u64::from(self.driver.split_sectors()) * SECTOR as u64;
         self.boot.window = (place.request.bytes - self.boot.done).min(most);
         let length = self.config.uncached + memory.word(now, WINDOW * WORD, true);
         self.counts.words += 1;
-        let at = self.cores.submit(now, place.core, length, s);
+        let at = self.cores.submit(now, (place.core, io), length, s);
         push(s, at, DriverEvent::BootAsked);
     }
 
@@ -98,7 +99,8 @@ impl SharedBuffer {
         use std::sync::atomic::Ordering::Relaxed;
         region.store(READY, 1 + u64::from(super::to_wire(status) as u8), Relaxed);
         self.boot.status = status;
-        let core = self.ios[self.boot.queue[0] as usize].core;
+        let io = self.boot.queue[0];
+        let core = self.ios[io as usize].core;
         // The poll that sees it; earlier polls took the time until now.
         let look = self.config.uncached + memory.word(now, READY * WORD, false);
         self.counts.words += 1;
@@ -107,7 +109,7 @@ impl SharedBuffer {
             Status::Ok => memory.copy(now + look, offset, self.boot.window, LOAD, false, self.config.uncached),
             _ => Time::ZERO,
         };
-        let at = self.cores.submit(now, core, look + copy, s);
+        let at = self.cores.submit(now, (core, io), look + copy, s);
         push(s, at, DriverEvent::BootCopied);
     }
 

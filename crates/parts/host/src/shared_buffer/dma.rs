@@ -2,7 +2,7 @@
 
 use keys::{Conflict, RATE, SIZE, TIME, assumed, expect, given, section};
 use media::SECTOR;
-use sim::{Schedule, Time, Track};
+use sim::{Client, Schedule, Span, Time, Track};
 
 const ENGINE: &str = "a general DMA engine that runs programs (PL330), behind the DMA framework of a kernel of 2012, \
     which runs callbacks in a tasklet";
@@ -89,16 +89,17 @@ impl Dma {
         self.bandwidth.map_or(Time::ZERO, |rate| Time::of_transfer(bytes, rate))
     }
 
-    /// Moves `bytes` in `length`, starting at `from` (see [`begins`](Self::begins)). Returns the end.
+    /// Moves `bytes` of request `io` in `length`, starting at `from` (see [`begins`](Self::begins)); the request has waited
+    /// since `since`. Returns the end.
     ///
     /// # Panics
     /// Panics if the engine is busy at `from` or `length` is too short, which means that the caller is broken.
     pub fn transfer<E>(
         &mut self,
-        from: Time,
+        (since, from): (Time, Time),
         bytes: u64,
         length: Time,
-        track: Track,
+        (track, io): (Track, u32),
         s: &mut impl Schedule<E>,
     ) -> Time {
         assert!(from >= self.free, "a transfer begins at {from}, and the engine is busy until {}", self.free);
@@ -107,7 +108,7 @@ impl Dma {
         self.busy += length;
         self.bytes += bytes;
         self.transfers += 1;
-        s.span(track, "transfer", from, self.free);
+        s.served(track, Client::Request(io), "transfer", since, Span { from, to: self.free });
         self.free
     }
 

@@ -274,11 +274,11 @@ impl SharedBuffer {
             self.counts.commands += 1;
             if request.op == Op::Write {
                 // A write's data is moved first.
-                self.cores.submit(now, core, self.submit, s);
+                self.cores.submit(now, (core, io), self.submit, s);
                 self.add(now, io, piece.slot, u64::from(command.sectors) * SECTOR as u64, memory, s);
             } else {
                 let length = self.submit + self.entry_time(now, &command, memory);
-                let at = self.cores.submit(now, core, length, s);
+                let at = self.cores.submit(now, (core, io), length, s);
                 push(s, at, DriverEvent::Ring(piece.slot));
             }
         }
@@ -416,7 +416,7 @@ impl SharedBuffer {
             assert_eq!(finished.token, u64::from(io), "a request ends with its own commands");
             place.finished = Some(from_wire(finished.status));
         }
-        let at = self.cores.submit(now, place.core, self.complete, s);
+        let at = self.cores.submit(now, (place.core, io), self.complete, s);
         push(s, at, DriverEvent::Ended(io));
     }
 

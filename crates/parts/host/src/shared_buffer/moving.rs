@@ -45,7 +45,7 @@ impl SharedBuffer {
         let core = place.core;
         match self.config.transfer {
             Transfer::Dma => {
-                let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
+                let at = self.cores.submit(now, (core, io), self.invalidation(chunk.bytes), s);
                 push(s, at, DriverEvent::Prepared(io));
             }
             Transfer::Copy => {
@@ -54,7 +54,7 @@ impl SharedBuffer {
                 let store = place.request.op == Op::Write;
                 let offset = self.offset(&chunk);
                 let length = memory.copy(now, offset, chunk.bytes, self.config.word, store, self.config.uncached);
-                let at = self.cores.submit(now, core, length, s);
+                let at = self.cores.submit(now, (core, io), length, s);
                 push(s, at, DriverEvent::Settled(io));
             }
         }
@@ -90,9 +90,9 @@ impl SharedBuffer {
         let length = dma.setup + dma.descriptor * dma.further_descriptors(chunk.bytes);
         let core = place.core;
         let at = if handler {
-            self.cores.interrupt(now, core, at, length, s).to
+            self.cores.complete(now, (core, io), at, length, s).to
         } else {
-            self.cores.submit(now, core, length, s)
+            self.cores.submit(now, (core, io), length, s)
         };
         push(s, at, DriverEvent::Started(io));
     }
@@ -111,7 +111,7 @@ impl SharedBuffer {
         let chunk = place.mover.in_flight();
         let (from, offset) = (self.dma.begins(now), self.offset(&chunk));
         let length = memory.transfer(from, offset, chunk.bytes, store, self.dma.least(chunk.bytes));
-        let end = self.dma.transfer(from, chunk.bytes, length, self.track(), s);
+        let end = self.dma.transfer((now, from), chunk.bytes, length, (self.track(), io), s);
         push(s, end + dma.delivery, DriverEvent::Moved(io));
         self.prepare(now, io, memory, s);
     }
@@ -120,10 +120,10 @@ impl SharedBuffer {
     pub(super) fn moved(&mut self, now: Time, io: u32, s: &mut impl Schedule<DriverEvent>) {
         let dma = self.dma_config();
         let core = self.ios[io as usize].core;
-        let handled = self.cores.interrupt(now, core, now, dma.handler, s).to;
+        let handled = self.cores.complete(now, (core, io), now, dma.handler, s).to;
         let chunk = self.ios[io as usize].mover.moved();
         self.start(now, handled, io, true, s);
-        let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
+        let at = self.cores.submit(now, (core, io), self.invalidation(chunk.bytes), s);
         push(s, at, DriverEvent::Settled(io));
     }
 
@@ -149,7 +149,7 @@ impl SharedBuffer {
             if op == Op::Write {
                 let command = self.issued[chunk.piece as usize].expect("an issued command").command;
                 let length = self.entry_time(now, &command, memory);
-                let at = self.cores.submit(now, core, length, s);
+                let at = self.cores.submit(now, (core, io), length, s);
                 push(s, at, DriverEvent::Ring(chunk.piece));
             } else {
                 let Issued { command, .. } = self.issued[chunk.piece as usize].expect("an issued command");

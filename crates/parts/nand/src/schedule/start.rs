@@ -1,6 +1,6 @@
 //! Starting an operation, on a die that can and with a free channel.
 
-use sim::{Lane, Schedule, Time, Track};
+use sim::{Client, Lane, Schedule, Span, Time, Track};
 
 use crate::channel::Channel;
 use crate::die::{Die, NOWHERE, Phase};
@@ -159,7 +159,7 @@ impl Start<'_> {
     /// Reports the channel's use to the timeline.
     #[inline]
     fn show<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
-        s.span(Track(self.d.channel), what.0, now, begin);
+        s.served(Track(self.d.channel), Client::Operation(self.id), what.0, now, Span { from: now, to: begin });
         self.log.note(self.id, self.op, what.1, now, begin);
     }
 

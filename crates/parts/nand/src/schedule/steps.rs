@@ -1,7 +1,7 @@
 //! The steps of an operation: its start on a channel, the end of its array time, its data, its end.
 
 use media::{OpId, Status};
-use sim::{Energy, Lane, Schedule, Time, Track};
+use sim::{Client, Energy, Lane, Schedule, Span, Time, Track};
 
 use crate::channel::{Channel, DATA, READ_DATA};
 use crate::die::Phase;
@@ -39,7 +39,7 @@ impl Nand {
         if op.plane_count > 1 {
             energy[OpKind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count - 1), span);
         }
-        s.span(Track(dies_at + die as u32), "read", begin, now);
+        s.served(Track(dies_at + die as u32), Client::Operation(id), "read", begin, Span { from: begin, to: now });
         log.note(id, op, Step::Array, begin, now);
         if d.out != NONE {
             d.phase = Phase::Holding;
@@ -244,7 +244,8 @@ impl Nand {
     pub(crate) fn account<S: Schedule<Event>>(&mut self, die: usize, id: u32, from: Time, to: Time, s: &mut S) {
         self.spend(die, id, from, to);
         let op = &self.ops[id];
-        s.span(Track(self.channels.len() as u32 + die as u32), op.kind.name(), from, to);
+        let track = Track(self.channels.len() as u32 + die as u32);
+        s.served(track, Client::Operation(id), op.kind.name(), from, Span { from, to });
         self.log.note(id, op, Step::Array, from, to);
     }
 
@@ -287,6 +288,6 @@ fn begin_transfer<S: Schedule<Event>>(
     let time = tables.transfer(bytes);
     let end = channel.take_out(now, time, die as u32, bytes);
     s.at(Lane(lane::TRANSFER), end, Event::Transfer(number as u16));
-    s.span(Track(number), "data out", now, end);
+    s.served(Track(number), Client::Operation(id), "data out", now, Span { from: now, to: end });
     log.note(id, op, Step::DataOut, now, end);
 }

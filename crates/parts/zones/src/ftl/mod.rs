@@ -187,6 +187,14 @@ impl ZonedFtl {
         }
     }
 
+    /// Returns the command that the flash read `id`, which is in progress, delivers data to; `None` for any other operation.
+    pub fn reader(&self, id: OpId) -> Option<Tag> {
+        match self.operations[id].kind {
+            OperationKind::Read { tag } => tag,
+            _ => None,
+        }
+    }
+
     /// Returns true if the command `tag` promised durable data, also just after its completion: a flush, a write with
     /// FUA, or zone management.
     pub fn promises_durability(&self, tag: Tag) -> bool {

@@ -25,13 +25,15 @@ pub struct KeyHelp {
 impl KeyHelp {
     /// Parses the key's value into a job. Errors have the form "found …, expected …".
     pub(in crate::fio) fn set(&self, job: &mut Job, value: Option<&str>) -> Result<(), String> {
-        if value.is_none() && !self.form.is_empty() && !self.form.starts_with("bool") {
+        // A form in brackets is a value that may be left out.
+        let optional = self.form.starts_with('[');
+        if value.is_none() && !optional && !self.form.is_empty() && !self.form.starts_with("bool") {
             return Err(format!("found no value, expected {}={}", self.name, self.form));
         }
-        if value == Some("") {
+        if value == Some("") && !optional {
             return Err("found nothing after the =, expected a value".to_owned());
         }
-        let given = Given { text: value.unwrap_or("1"), kb: job.kb };
+        let given = Given { text: value.unwrap_or(if optional { "" } else { "1" }), kb: job.kb };
         let error = match (self.set)(job, &given) {
             Ok(()) => return Ok(()),
             Err(error) => error,

@@ -2,16 +2,18 @@
 
 mod key;
 mod limits;
+mod logs;
 mod parse;
 mod shape;
 mod table;
 
 use super::no_effect;
 pub use key::KeyHelp;
+pub(crate) use logs::LogKeys;
 
 /// Returns all keys, in the order of the documentation.
 pub fn keys() -> impl Iterator<Item = &'static KeyHelp> {
-    table::KEYS.iter().chain(shape::KEYS).chain(limits::KEYS)
+    table::KEYS.iter().chain(shape::KEYS).chain(limits::KEYS).chain(logs::KEYS)
 }
 
 /// Returns the key with this name or alias.

@@ -21,7 +21,7 @@ pub(crate) mod vscsi;
 
 use crate::trace::declaration::Declaration;
 use crate::trace::formats::columns::Columns;
-use crate::trace::formats::events::{biosnoop, blkparse, etw, tracepoints};
+use crate::trace::formats::events::{biosnoop, blkparse, etw, fiu, tracepoints};
 use crate::trace::input::Input;
 use crate::trace::requests::{Requests, Started};
 
@@ -87,6 +87,8 @@ formats! {
     Biosnoop = biosnoop,
     /// Meta's Tectonic.
     Tectonic = tectonic,
+    /// Traces of Florida International University.
+    Fiu = fiu,
     /// libCacheSim's `oracleGeneral` records.
     OracleGeneral = oracle_general,
     /// libCacheSim's text: one object per line.

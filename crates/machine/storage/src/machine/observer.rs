@@ -1,0 +1,37 @@
+//! What a machine records of its parts' work besides results: a timeline, and where the time of each request goes.
+
+use sim::{Client, Span, Time, Timeline, Track};
+
+use crate::trace::Trace;
+
+/// The recorders of a machine. One exists only if something is recorded, so that a machine without pays for one look.
+#[derive(Default)]
+pub(super) struct Observer {
+    pub timeline: Option<Timeline>,
+    pub trace: Option<Trace>,
+}
+
+impl Observer {
+    /// Records that a track of the whole machine was busy.
+    pub fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.span(track, name, from, to);
+        }
+    }
+
+    /// Records that a track of the host interface worked for `client`.
+    pub fn interface(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
+        self.span(track, name, span.from, span.to);
+        if let Some(trace) = &mut self.trace {
+            trace.interface(track, client, since, span);
+        }
+    }
+
+    /// Records that a track of the flash, whose tracks begin at `first`, worked for `client`.
+    pub fn flash(&mut self, first: u32, track: Track, client: Client, name: &'static str, span: Span) {
+        self.span(Track(first + track.0), name, span.from, span.to);
+        if let Some(trace) = &mut self.trace {
+            trace.flash(track, client, span);
+        }
+    }
+}
