@@ -34,6 +34,8 @@ def run(
     continue_on_error: str | None = None,
     precondition: str | None = None,
     warm_up: str | None = None,
+    until: str | None = None,
+    max_requests: int | None = None,
     cache: str | os.PathLike[str] | None = "default",
     set: Mapping[str, object] | None = None,  # noqa: A002
     progress: Progress | None = None,
@@ -51,7 +53,10 @@ def run(
     ``none``, ``fill`` (written once in order), ``random`` (then overwritten at random until write amplification
     settles), ``steady`` (that state, computed from theory), ``rested`` (the steady state after a pause) or ``auto``,
     the default: ``fill`` if the workload reads what it has not written, else ``none``. `warm_up`, excluded from the
-    statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `cache`: cache
+    statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `until`: ``1%`` for a run that goes
+    on until the 95 % intervals of its measures are below this part of their values, whatever the length of its jobs, or
+    ``job`` for one that ends with its jobs; by default ``1%`` for jobs without a size or a time. `max_requests`: the
+    limit of such a run, 10 million unless given. `cache`: cache
     folder for prepared drives, None for no cache, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's
     cache folder. `set`: changes of the system, as in `load_system`.
 
@@ -61,7 +66,7 @@ def run(
 
     kept, remark = _drives(cache, precondition)
     options = run_options(
-        seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error
+        seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error, until, max_requests
     )
     if not isinstance(system, System):
         system = load_system(system, set)

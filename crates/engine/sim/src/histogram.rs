@@ -231,6 +231,20 @@ impl Compact {
     pub fn sum_ps(&self) -> u128 {
         self.sum_ps
     }
+
+    /// Returns the number of samples.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the number of samples up to `ns` nanoseconds, which is the upper edge of a bucket or at least the maximum.
+    pub fn count_up_to(&self, ns: u64) -> u64 {
+        if ns >= self.max.ns() {
+            return self.count;
+        }
+        let within = self.buckets.iter().take_while(|(index, _)| upper_edge(*index as usize) <= ns);
+        within.map(|(_, count)| count).sum()
+    }
 }
 
 impl Histogram {

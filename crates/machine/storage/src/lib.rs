@@ -8,4 +8,4 @@ pub mod run;
 pub use machine::{Completion, Machine, Mirror, PlacementBytes, PowerCut};
 pub use prepare::fast;
 pub use results::{counters, fio_json, manifest, measured, notes, series, summary};
-pub use run::{failed, record, verify, warm_up};
+pub use run::{failed, intervals, reached, record, verify, warm_up};

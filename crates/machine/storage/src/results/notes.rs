@@ -10,6 +10,10 @@ pub enum Kind {
     Remark,
     /// The run chose the state of the drive.
     Prepared,
+    /// The run ended once the intervals of its figures were narrow enough.
+    Until,
+    /// The run ended at its limit before the intervals of its figures were narrow enough.
+    NotReached,
     /// Reads were answered without the flash, since the drive holds no data.
     EmptyDrive,
     /// The drive ended with more or less headroom than it began with.
@@ -44,6 +48,8 @@ impl Kind {
         match self {
             Kind::Remark => "remark",
             Kind::Prepared => "prepared",
+            Kind::Until => "until",
+            Kind::NotReached => "not-reached",
             Kind::EmptyDrive => "empty-drive",
             Kind::NotSteady => "not-steady",
             Kind::FewCycles => "few-cycles",
