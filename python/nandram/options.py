@@ -85,6 +85,8 @@ class RunOptions(TypedDict):
     """Half the width of the 95 % interval, as a part of the value."""
     until_requests: NotRequired[int]
     """Maximum number of requests of such a run."""
+    partial: NotRequired[bool]
+    """Whether an interrupted run returns what it has measured."""
     arguments: NotRequired[list[str]]
     """fio's options in place of a file."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
 from nandram.options import default_cache, run_options
+from nandram.results.inputs import Inputs
 from nandram.results.result import Result
 from nandram.results.tables import LazyTables
 from nandram.system import System, load_system
@@ -39,6 +40,7 @@ def run(
     cache: str | os.PathLike[str] | None = "default",
     set: Mapping[str, object] | None = None,  # noqa: A002
     progress: Progress | None = None,
+    partial: bool = False,
 ) -> Result:
     """Run a workload, a fio job file or a trace, on a system; the same input gives the same result.
 
@@ -58,7 +60,8 @@ def run(
     ``job`` for one that ends with its jobs; by default ``1%`` for jobs without a size or a time. `max_requests`: the
     limit of such a run, 10 million unless given. `cache`: cache
     folder for prepared drives, None for no cache, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's
-    cache folder. `set`: changes of the system, as in `load_system`.
+    cache folder. `set`: changes of the system, as in `load_system`. `partial`: a run of jobs or of a
+    block trace that is interrupted returns what it has measured, with the note ``interrupted``.
 
     Raises `UserError` for a mistake in any argument.
     """
@@ -66,8 +69,21 @@ def run(
 
     kept, remark = _drives(cache, precondition)
     options = run_options(
-        seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error, until, max_requests
+        seed,
+        payload,
+        timeline,
+        wrap,
+        precondition,
+        replay,
+        warm_up,
+        kept,
+        columns,
+        continue_on_error,
+        until,
+        max_requests,
     )
+    if partial:
+        options["partial"] = True
     if not isinstance(system, System):
         system = load_system(system, set)
     elif set:
@@ -87,6 +103,22 @@ def run(
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
     result.remarks += [remark] if remark else []
     result.tables = _tables(found, [job["jobname"] for job in result.summary["jobs"]])
+    given = {
+        "seed": seed,
+        "payload": str(payload),
+        "timeline": timeline,
+        "replay": replay,
+        "wrap": wrap,
+        "columns": columns,
+        "continue_on_error": None if continue_on_error is None else str(continue_on_error),
+        "precondition": None if precondition is None else str(precondition),
+        "warm_up": warm_up,
+        "until": until,
+        "max_requests": max_requests,
+    }
+    shown = os.fspath(workload) if isinstance(workload, str | os.PathLike) else list(workload)
+    given = {name: value for name, value in given.items() if value is not None}
+    result.inputs = Inputs(system.source, list(system.changes), shown, given)
     if output is not None:
         result.save(output)
     return result

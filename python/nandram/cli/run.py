@@ -170,9 +170,10 @@ def run(
             max_requests=None if max_requests is None else whole_number("--max-requests", max_requests),
             cache="default" if cache is None else None if cache == "none" else cache,
             progress=progress,
+            partial=True,
         )
-    if isinstance(path, str) and isinstance(given, str):
-        name_workload(result, path, given)
+        if isinstance(path, str) and isinstance(given, str):
+            name_workload(result, path, given)
     try:
         # Printed first: the figures must not be lost if the folder cannot be written.
         if as_json:
@@ -186,6 +187,8 @@ def run(
             result.save(output)
     if output is not None and not as_json:
         print(output / "report.html")
+    if any(note.kind == "interrupted" for note in result.validity):
+        raise KeyboardInterrupt
     if result.inside.get("failed_jobs"):
         # fio, too, exits with a failure if jobs failed.
         raise typer.Exit(1)

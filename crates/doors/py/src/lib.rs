@@ -34,7 +34,7 @@ use pyo3::types::PyDict;
 use sim::Timeline;
 use workload::Workload;
 
-use crate::calls::{expect_file, in_thread, load, user_error};
+use crate::calls::{expect_file, in_thread, in_thread_partly, load, user_error};
 use crate::watched::Watched;
 
 /// Returns the resolved system file; with `changed`, only the differences from its base and the defaults.
@@ -202,7 +202,13 @@ fn run_on_drive(
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
     let (of, how) = (Arc::clone(&loaded), options.clone());
     let work = move |watched: &Watched<Progress>| run_storage(&of, &played, &how, &mut |now| watched.report(now));
-    let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+    let (outcome, interrupt) = in_thread_partly(py, progress.as_ref(), work)?;
+    let outcome = match (outcome, interrupt) {
+        (Ok(outcome), None) => outcome,
+        (Ok(outcome), Some(_)) if options.partial => outcome,
+        (_, Some(interrupt)) => return Err(interrupt),
+        (Err(error), None) => return Err(user_error(py, error)),
+    };
     if outcome.requests == 0 {
         return Err(user_error(py, format!("{workload}: found no request to play")));
     }

@@ -137,6 +137,7 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
         }
         "timeline" => found.timeline = get::<bool>(value)?.then_some(TIMELINE_SPANS),
         "log" => found.log = get(value)?,
+        "partial" => found.partial = get(value)?,
         "wrap" => found.beyond = if get(value)? { Beyond::Wrap } else { Beyond::Error },
         "continue_on_error" => {
             let name: String = get(value)?;

@@ -13,10 +13,12 @@ pub struct Job {
     pub name: &'static str,
     pub keys: &'static str,
     pub preparation: Preparation,
+    /// Whether the seed places the hot data, so that each seed is a job of its own.
+    pub placed: bool,
 }
 
 const fn job(name: &'static str, keys: &'static str, preparation: Preparation) -> Job {
-    Job { name, keys, preparation }
+    Job { name, keys, preparation, placed: false }
 }
 
 /// Reads of a filled drive, and writes to a drive in steady state. Skewed writes are not among them: they move a drive to
@@ -24,7 +26,14 @@ const fn job(name: &'static str, keys: &'static str, preparation: Preparation) -
 pub const JOBS: [Job; 10] = [
     job("random read, depth 1", "rw=randread\nbs=4k\niodepth=1", Preparation::Filled),
     job("random read, depth 32", "rw=randread\nbs=4k\niodepth=32", Preparation::Filled),
-    job("Zipf read, depth 16", "rw=randread\nbs=4k\niodepth=16\nrandom_distribution=zipf:1.1", Preparation::Filled),
+    Job {
+        placed: true,
+        ..job(
+            "Zipf read, depth 16",
+            "rw=randread\nbs=4k\niodepth=16\nrandom_distribution=zipf:1.1",
+            Preparation::Filled,
+        )
+    },
     job("sequential read, 128 KiB, depth 8", "rw=read\nbs=128k\niodepth=8", Preparation::Filled),
     job("reads of 4 to 64 KiB, depth 8", "rw=randread\nbssplit=4k/60:16k/30:64k/10\niodepth=8", Preparation::Steady),
     job("random write, depth 1", "rw=randwrite\nbs=4k\niodepth=1", Preparation::Steady),

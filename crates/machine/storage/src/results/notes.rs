@@ -32,6 +32,8 @@ pub enum Kind {
     FailedRequests,
     /// A job ended with an error.
     EndedEarly,
+    /// The user ended the run.
+    Interrupted,
     /// The drive became read-only.
     ReadOnly,
     /// Wear and lifetime still depend on the preparation.
@@ -59,6 +61,7 @@ impl Kind {
             Kind::WarmUpOfJobs => "warm-up-of-jobs",
             Kind::FailedRequests => "failed-requests",
             Kind::EndedEarly => "ended-early",
+            Kind::Interrupted => "interrupted",
             Kind::ReadOnly => "read-only",
             Kind::EarlyWear => "early-wear",
             Kind::FillingCaches => "filling-caches",

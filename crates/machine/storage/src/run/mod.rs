@@ -75,6 +75,8 @@ pub struct RunOptions {
     pub length: Length,
     /// Whether the recorder keeps a log of every request.
     pub log: bool,
+    /// Whether a run that the watcher stops returns what it has measured so far.
+    pub partial: bool,
 }
 
 impl Default for RunOptions {
@@ -91,6 +93,7 @@ impl Default for RunOptions {
             warm_up: WarmUp::Detect,
             length: Length::Job,
             log: false,
+            partial: false,
         }
     }
 }
@@ -253,20 +256,33 @@ pub fn run(
         WarmUp::Cut(time) if time > Time::ZERO => time,
         _ => Time::MAX,
     };
+    let (mut stopped, partial) = (false, options.partial);
+    let mut watch = |progress: Progress| {
+        let go_on = watch(progress);
+        stopped = !go_on;
+        go_on
+    };
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
-    flight.fly(watch)?;
+    match flight.fly(&mut watch) {
+        Err(RunError::Interrupted) if partial => {}
+        result => result?,
+    }
     let reached = flight.reached();
     let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
     if cut < Time::MAX && before.is_none() {
-        return Err(RunError::WarmUp { cut, end });
+        return Err(if stopped { RunError::Interrupted } else { RunError::WarmUp { cut, end } });
     }
     let requests = player.completed();
+    if stopped && requests == 0 {
+        return Err(RunError::Interrupted);
+    }
     recorder.finish();
     let (mut warm_up, mut run_at_least) = (if before.is_some() { cut } else { Time::ZERO }, None);
     if is_detected {
-        match detect(&recorder.points()) {
-            Steadiness::From(time) => warm_up = time,
-            Steadiness::TooShort(time) => run_at_least = Some(time),
+        match (&reached, detect(&recorder.points())) {
+            (Some(reached), _) if !reached.known.measures.is_empty() => warm_up = reached.known.warm_up,
+            (_, Steadiness::From(time)) => warm_up = time,
+            (_, Steadiness::TooShort(time)) => run_at_least = Some(time),
         }
         if warm_up > Time::ZERO
             && let Some(mark) = marks.at(warm_up)
@@ -279,6 +295,10 @@ pub fn run(
     notes.extend(course.note(machine.ftl(), &prepared));
     if options.preparation.is_none() && preparation != Preparation::Erased {
         notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}")));
+    }
+    if stopped {
+        let text = format!("interrupted after {end} and {requests} requests: the figures are those until then");
+        notes.push(Note::new(Kind::Interrupted, text));
     }
     notes.extend(reached.as_ref().map(|reached| reached.note(end, requests)));
     notes.extend(rests.then(|| Note::new(Kind::Prepared, crate::run::rest::NOTE)));

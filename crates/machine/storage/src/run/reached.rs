@@ -17,7 +17,7 @@ pub enum End {
     Requests,
     /// The limit of flash operations.
     Operations,
-    /// All jobs ended with errors.
+    /// All jobs ended with errors, or the user ended the run.
     Jobs,
 }
 
@@ -40,6 +40,8 @@ pub struct Known {
     pub measures: Vec<(Direction, Interval)>,
     /// Collections per parallel unit, if the drive collects.
     pub cycles: Option<f64>,
+    /// End of the warm-up, from the start of the statistics.
+    pub warm_up: Time,
     /// The reason why the intervals are not those of a long run.
     pub lacking: Option<&'static str>,
 }
@@ -80,7 +82,9 @@ impl Reached {
                 Kind::NotReached,
                 format!("{wanted}: not reached within {requests} requests{cycles}, the limit of flash operations"),
             ),
-            End::Jobs => (Kind::NotReached, format!("{wanted}: not reached, the jobs ended after {requests} requests")),
+            End::Jobs => {
+                (Kind::NotReached, format!("{wanted}: not reached, the run was ended after {requests} requests"))
+            }
         };
         let lacking = self.known.lacking.map_or(String::new(), |why| format!(" ({why})"));
         let widths: Vec<String> = self.known.measures.iter().map(width).collect();
@@ -159,7 +163,8 @@ mod tests {
             (Direction::Read, interval(Measure::Iops, 100.0)),
             (Direction::Write, interval(Measure::Percentile(99), f64::INFINITY)),
         ];
-        let known = Known { measures, cycles: Some(3.25), lacking: Some("too few collection cycles") };
+        let known =
+            Known { measures, cycles: Some(3.25), lacking: Some("too few collection cycles"), warm_up: Time::ZERO };
         let until = Until { width: 0.01, requests: 10_000_000 };
         let reached = Reached { until, end: End::Requests, known };
         let note = reached.note(Time::from_s(2), 1_234_567);

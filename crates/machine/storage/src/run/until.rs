@@ -19,7 +19,9 @@ use crate::run::warm_up::{Steadiness, detect};
 pub const CYCLES: u64 = 10;
 /// Minimum number of windows after the warm-up: two lengths of batches.
 const WINDOWS_MIN: usize = 2 * BATCHES_MIN;
-/// Looks in one after the other that must find the intervals narrow enough.
+/// Difference between the windows' mean times, as a part of the width that is wanted, that needs no warm-up.
+const UNNOTICED: f64 = 0.1;
+/// Looks, one after the other, that must find the intervals narrow enough.
 const LOOKS: u32 = 2;
 /// Flash operations per request of the limit. Together with the requests they are about 60 s of a processor of 2020.
 const OPERATIONS: u64 = 4;
@@ -36,16 +38,17 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Returns what is known of the measures. `detects`: finds the warm-up; `is_full`: the drive was prepared as one that
-    /// collects.
-    fn known(&self, detects: bool, is_full: bool) -> Known {
+    /// Returns what is known of the measures, which are wanted `until` their intervals are narrow. `detects`: finds the
+    /// warm-up; `is_full`: the drive was prepared as one that collects.
+    fn known(&self, until: Until, detects: bool, is_full: bool) -> Known {
         let (recorder, span) = (self.recorder, self.recorder.window());
         let mut points = recorder.points();
         points.truncate(recorder.closed());
         // The last point counts as incomplete.
         points.push(Point { at: recorder.ends(), span, ..Point::default() });
         let (mut from, (mut counters, mut headroom)) = (recorder.origin(), self.begin.clone());
-        if detects {
+        // The rule finds a warm-up in the rounding of a constant, too.
+        if detects && spread(&points) > UNNOTICED * until.width {
             match detect(&points) {
                 Steadiness::From(time) => from = from.max(time),
                 Steadiness::TooShort(_) => {
@@ -79,8 +82,15 @@ impl View<'_> {
             () if collected.fewer_than(CYCLES) => Some("too few collection cycles"),
             () => None,
         };
-        Known { measures, cycles: collected.cycles(), lacking }
+        Known { measures, cycles: collected.cycles(), lacking, warm_up: from - recorder.origin() }
     }
+}
+
+/// Returns the difference of the windows' mean times, as a part of the smallest.
+fn spread(points: &[Point]) -> f64 {
+    let means = || points.iter().filter(|point| point.ios > 0).map(|point| point.mean_ns);
+    let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+    if high > low { high / low - 1.0 } else { 0.0 }
 }
 
 /// Looks at a run and decides when it ends.
@@ -111,7 +121,7 @@ impl Looks {
     /// Returns how the run ended.
     pub fn reached(&self, view: &View<'_>, requests: u64) -> Reached {
         let end = self.end.unwrap_or(if self.ends(requests) { End::Requests } else { End::Jobs });
-        Reached { until: self.until, end, known: view.known(self.detects, self.is_full) }
+        Reached { until: self.until, end, known: view.known(self.until, self.detects, self.is_full) }
     }
 
     /// Returns whether the run is due to be looked at.
@@ -123,7 +133,7 @@ impl Looks {
     pub fn look(&mut self, view: &View<'_>) {
         let elapsed = view.recorder.elapsed();
         self.next = next_look(elapsed);
-        let known = view.known(self.detects, self.is_full);
+        let known = view.known(self.until, self.detects, self.is_full);
         self.passed = if known.is_within(self.until.width) { self.passed + 1 } else { 0 };
         if self.passed >= LOOKS {
             self.end = Some(End::Intervals);
