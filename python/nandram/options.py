@@ -155,6 +155,10 @@ DEFAULT_WIDTH = "1%"
 """Half the width of the intervals until which a run goes on by default."""
 
 
+WIDTH_MIN, WIDTH_MAX = 0.1, 50.0
+"""Range of the width in percent; response times are known to 0.1 %."""
+
+
 def where_possible(width: str) -> str:
     """Return the value of `until` that leaves jobs and traces as they are if their end cannot be replaced."""
     return f"{width} where possible"
@@ -180,8 +184,8 @@ def _width(text: str) -> float:
         width = float(number) if number != text else math.nan
     except ValueError:
         width = math.nan
-    if not 0 < width < 100:
-        raise UserError(f"until: found `{text}`, expected `job` or a part of the value such as 1%")
+    if not WIDTH_MIN <= width <= WIDTH_MAX:
+        raise UserError(f"until: found `{text}`, expected `job`, or a part of the value from 0.1% to 50%")
     return width / 100
 
 

@@ -74,7 +74,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="WIDTH|job",
-            help="Length of each run, as in `nandram run`. [default: 1%; traces and jobs that cannot go on run to their end]",
+            help="Length of each run, as in `nandram run`. [default: 1%, where a job can go on]",
         ),
     ] = None,
     max_requests: MaxRequestsOption = None,
@@ -158,9 +158,10 @@ def _print(found: "tuple[Comparison, ...]", *, as_json: bool) -> None:
 def _json(found: "Comparison") -> dict[str, Any]:
     """Return a comparison for JSON, which has no infinite and no undefined numbers: they are null."""
     import math
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
-    sides = asdict(found)
+    sides = asdict(replace(found, results=((), ())))
+    del sides["results"]
     for row, each in zip(sides["differences"], found.differences, strict=True):
         row |= {key: None for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)}
         row["verdict"] = each.verdict

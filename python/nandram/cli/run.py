@@ -119,9 +119,9 @@ def run(
         str | None,
         typer.Option(
             metavar="WIDTH|job",
-            help="Run until the 95 % intervals of IOPS, median and 99th percentile are within this part of their values, "
-            "such as 1%, whatever the length of the jobs; job: run to the end of the jobs. [default: 1% for jobs without "
-            "a size or a time, else job]",
+            help="Run until the 95 % intervals of IOPS, median and 99th percentile are within this part of their "
+            "values, such as 1%, whatever the length of the jobs; job: run to the end of the jobs. [default: 1% for "
+            "jobs without a size or a time, else job]",
         ),
     ] = None,
     max_requests: MaxRequestsOption = None,

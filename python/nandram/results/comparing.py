@@ -124,6 +124,7 @@ def _compared(sides: list[Side], results: "Sequence[Sequence[Result]]") -> tuple
                 tuple(int(each.manifest["seed"]) for each in of_first),
                 (*notes("A", of_first), *notes("B", of_other)),
                 other.followed,
+                (tuple(of_first), tuple(of_other)),
             )
         )
     return tuple(found)
