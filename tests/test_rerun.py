@@ -70,7 +70,7 @@ def test_what_differs_is_listed(place: Path, capsys: pytest.CaptureFixture[str])
     assert lines[0].startswith("made by another build: version ")
     assert "summary.json: differs" in lines
     assert any(line.startswith("manifest.settings.flash.read.value") and "70us" in line for line in lines)
-    # The run itself is as it was.
+    # The old folder is unchanged.
     assert sums(Path("out")).keys() == {f"{name}.parquet" for name in ("samples", "drive", "latency", "dies")} | {
         "manifest.json",
         "summary.json",

@@ -1,9 +1,5 @@
 """Runs that go on until the intervals of their measures are narrow."""
 
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +31,8 @@ def test_two_policies_differ_in_runs_that_are_long_enough(tmp_path: Path) -> Non
         drive, job, {"ftl.gc.policy": "fifo"}, seeds=2, precondition="steady", until="job"
     )
     rate = next(each for each in short.differences if each.name == "iops")
-    assert rate.verdict == "identical"
+    assert rate.verdict != "changed"
+    assert "write_amplification" not in {each.name for each in short.differences}, "it chose few victims"
     options: dict[str, Any] = {"precondition": "steady", "max_requests": 300_000}
     (found,) = nandram.compare_changes(drive, job, {"ftl.gc.policy": "fifo"}, seeds=2, **options)
     verdicts = {each.name: each.verdict for each in found.differences}
@@ -91,17 +88,3 @@ def test_a_mistake_is_one_line(options: dict[str, Any], message: str) -> None:
         nandram.run(TINY, ["--name=a", "--rw=randread"], **options)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_an_interrupt_prints_what_is_known(tmp_path: Path) -> None:
-    command = ["run", TINY, "--until", "0.1%", "-o", str(tmp_path / "out"), "--", "--name=a", "--rw=randread"]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "nandram", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    time.sleep(4)
-    run.send_signal(signal.SIGINT)
-    out, err = run.communicate(timeout=60)
-    assert run.returncode == 130, err
-    assert "interrupted after " in out
-    assert "read" in out.splitlines()[2]
-    assert nandram.read_result(tmp_path / "out").iops > 0

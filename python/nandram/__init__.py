@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from nandram.report import write_report
     from nandram.results.comparing import ComparisonInterrupted, compare, compare_changes
     from nandram.results.comparison import Comparison
-    from nandram.results.rerun import Rerun, rerun
     from nandram.results.result import Result, Traffic, read_result
+    from nandram.results.stored.rerun import Rerun, rerun
     from nandram.simulate import run
     from nandram.simulation import Completions, Simulation, SimulationDevice
     from nandram.sweep import Sweep, read_sweep, run_sweep
@@ -70,7 +70,7 @@ _MODULES = {
     "Probe": "probe.run",
     "ProbeInterrupted": "probe.run",
     "Reproduction": "papers",
-    "Rerun": "results.rerun",
+    "Rerun": "results.stored.rerun",
     "Result": "results.result",
     "Simulation": "simulation",
     "SimulationDevice": "simulation",
@@ -85,7 +85,7 @@ _MODULES = {
     "read_result": "results.result",
     "read_sweep": "sweep",
     "reproduce": "papers",
-    "rerun": "results.rerun",
+    "rerun": "results.stored.rerun",
     "run": "simulate",
     "run_paging": "paging.run",
     "run_paging_sweep": "paging.run",

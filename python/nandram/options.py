@@ -160,7 +160,7 @@ WIDTH_MIN, WIDTH_MAX = 0.1, 50.0
 
 
 def where_possible(width: str) -> str:
-    """Return the value of `until` that leaves jobs and traces as they are if their end cannot be replaced."""
+    """Return the value of `until` for jobs whose end can be replaced; others end as usual."""
     return f"{width} where possible"
 
 

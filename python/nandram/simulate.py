@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
 from nandram.options import default_cache, run_options
-from nandram.results.inputs import Inputs
 from nandram.results.result import Result
+from nandram.results.stored.inputs import Inputs
 from nandram.results.tables import LazyTables
 from nandram.system import System, load_system
 

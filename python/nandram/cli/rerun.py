@@ -19,7 +19,7 @@ def rerun(
     Example: nandram rerun results
     """
     from nandram.cli.terminal.progress import run_progress
-    from nandram.results.rerun import rerun as run_again
+    from nandram.results.stored.rerun import rerun as run_again
 
     if output is not None:
         from nandram.folders import check

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
-    from nandram.results.inputs import Inputs
+    from nandram.results.stored.inputs import Inputs
 
 
 @dataclass(frozen=True)

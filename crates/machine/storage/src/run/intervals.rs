@@ -53,6 +53,14 @@ impl Interval {
     pub fn width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.value
     }
+
+    /// Returns the interval of a value that is also uncertain by `part` of itself, for another reason than chance.
+    #[must_use]
+    pub fn widened(self, part: f64) -> Interval {
+        let other = part * self.value;
+        let joint = |bound: f64| ((bound - self.value).powi(2) + other * other).sqrt();
+        Interval { low: self.value - joint(self.low), high: self.value + joint(self.high), ..self }
+    }
 }
 
 /// Returns the intervals of [`Measure::ALL`] over `windows` of length `span`, in order of time. There are at least
@@ -198,6 +206,14 @@ mod tests {
         }
         assert!(held >= 93 * runs / 100, "{held} of {runs}");
         assert!(naive < 80 * runs / 100, "{naive} of {runs}: the series does not need batches");
+    }
+
+    #[test]
+    fn another_uncertainty_widens_an_interval() {
+        let interval = Interval { measure: Measure::Iops, value: 100.0, low: 97.0, high: f64::INFINITY };
+        let wide = interval.widened(0.04);
+        assert_eq!((wide.value, wide.low), (100.0, 95.0));
+        assert!(wide.high.is_infinite());
     }
 
     #[test]

@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
-from nandram.results import inputs, output
+from nandram.results import output
 from nandram.results.result import read_result
+from nandram.results.stored import inputs
 
 if TYPE_CHECKING:
     from nandram.simulate import Progress

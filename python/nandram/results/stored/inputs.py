@@ -132,7 +132,7 @@ def _version() -> str:
 @cache
 def commit() -> str | None:
     """Return the commit of the source tree that this package is used from; None for an installed package."""
-    tree = Path(__file__).parents[3]
+    tree = Path(__file__).parents[4]
     if not (tree / "pyproject.toml").is_file() or not (tree / ".git").exists():
         return None
     try:
