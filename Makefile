@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest memory-compared memory-endless dramsim3-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start until-coverage lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest memory-compared memory-endless dramsim3-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -164,6 +164,11 @@ main-memory:
 standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
+
+# How often the intervals of `--until` hold the value of a long run; writes docs/until-coverage.md (about an hour).
+until-coverage:
+	cargo run --release --quiet --package storage --example until_coverage > docs/until-coverage.md.new
+	mv docs/until-coverage.md.new docs/until-coverage.md
 
 # Random writes from the first request on, for every drive preset; writes docs/steady-start.md (about a quarter of an hour).
 steady-start:

@@ -84,7 +84,7 @@ def test_the_tail_of_writes_needs_three_collections(tmp_path: Path) -> None:
     (row,) = short.rows()
     assert row[7:] == ["not shown"] * 3
     assert row[6] != "not shown"
-    same = nandram.compare("nvme-client-tlc", "nvme-client-tlc", path, seeds=1, precondition="steady")
+    same = nandram.compare("nvme-client-tlc", "nvme-client-tlc", path, seeds=1, precondition="steady", until="job")
     figures = {each.name for each in same.differences}
     assert not figures & {"write_p99_us", "write_p999_us", "write_amplification"}
     assert "write_p50_us" in figures

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nandram.results.comparing import ComparisonInterrupted, compare, compare_changes
     from nandram.results.comparison import Comparison
     from nandram.results.result import Result, Traffic, read_result
+    from nandram.results.stored.rerun import Rerun, rerun
     from nandram.simulate import run
     from nandram.simulation import Completions, Simulation, SimulationDevice
     from nandram.sweep import Sweep, read_sweep, run_sweep
@@ -33,6 +34,7 @@ __all__ = [
     "Probe",
     "ProbeInterrupted",
     "Reproduction",
+    "Rerun",
     "Result",
     "Simulation",
     "SimulationDevice",
@@ -47,6 +49,7 @@ __all__ = [
     "read_result",
     "read_sweep",
     "reproduce",
+    "rerun",
     "run",
     "run_paging",
     "run_paging_sweep",
@@ -67,6 +70,7 @@ _MODULES = {
     "Probe": "probe.run",
     "ProbeInterrupted": "probe.run",
     "Reproduction": "papers",
+    "Rerun": "results.stored.rerun",
     "Result": "results.result",
     "Simulation": "simulation",
     "SimulationDevice": "simulation",
@@ -81,6 +85,7 @@ _MODULES = {
     "read_result": "results.result",
     "read_sweep": "sweep",
     "reproduce": "papers",
+    "rerun": "results.stored.rerun",
     "run": "simulate",
     "run_paging": "paging.run",
     "run_paging_sweep": "paging.run",

@@ -79,6 +79,14 @@ class RunOptions(TypedDict):
     """Whether to keep a log of every request."""
     columns: NotRequired[str]
     """Columns of a text trace of unknown format."""
+    until: NotRequired[Literal["job", "always", "where-possible", "unsized"]]
+    """Jobs whose end is replaced: the run goes on until the intervals of its measures are narrow. ``job``: none."""
+    until_width: NotRequired[float]
+    """Half the width of the 95 % interval, as a part of the value."""
+    until_requests: NotRequired[int]
+    """Maximum number of requests of such a run."""
+    partial: NotRequired[bool]
+    """Whether an interrupted run returns what it has measured."""
     arguments: NotRequired[list[str]]
     """fio's options in place of a file."""
 
@@ -106,6 +114,8 @@ def run_options(
     cache: str | None,
     columns: str | None = None,
     continue_on_error: str | None = None,
+    until: str | None = None,
+    max_requests: int | None = None,
 ) -> RunOptions:
     """Check the options and convert them for the native module. Raises `UserError`."""
     check_seed(seed)
@@ -116,6 +126,7 @@ def run_options(
         "warm_up": warm_up,
         "columns": columns,
         "continue_on_error": continue_on_error,
+        "until": until,
     }
     _check_texts(texts)
     options = RunOptions(
@@ -136,7 +147,46 @@ def run_options(
         options["columns"] = columns
     if continue_on_error is not None:
         options["continue_on_error"] = continue_on_error
+    _set_until(options, until, max_requests)
     return options
+
+
+DEFAULT_WIDTH = "1%"
+"""Half the width of the intervals until which a run goes on by default."""
+
+
+WIDTH_MIN, WIDTH_MAX = 0.1, 50.0
+"""Range of the width in percent; response times are known to 0.1 %."""
+
+
+def where_possible(width: str) -> str:
+    """Return the value of `until` for jobs whose end can be replaced; others end as usual."""
+    return f"{width} where possible"
+
+
+def _set_until(options: RunOptions, text: str | None, max_requests: object) -> None:
+    if max_requests is not None:
+        if text == "job":
+            raise UserError("max_requests: found with until=`job`, expected a width such as 1%")
+        options["until"] = "unsized"
+        options["until_requests"] = at_least_one("max_requests", max_requests)
+    if text == "job":
+        options["until"] = "job"
+    elif text is not None:
+        width = text.removesuffix(" where possible")
+        options["until"] = "always" if width == text else "where-possible"
+        options["until_width"] = _width(width)
+
+
+def _width(text: str) -> float:
+    number = text.removesuffix("%")
+    try:
+        width = float(number) if number != text else math.nan
+    except ValueError:
+        width = math.nan
+    if not WIDTH_MIN <= width <= WIDTH_MAX:
+        raise UserError(f"until: found `{text}`, expected `job`, or a part of the value from 0.1% to 50%")
+    return width / 100
 
 
 def check_seed(seed: object) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nandram.errors import UserError
 from nandram.options import default_cache, run_options
 from nandram.results.result import Result
+from nandram.results.stored.inputs import Inputs
 from nandram.results.tables import LazyTables
 from nandram.system import System, load_system
 
@@ -36,10 +37,13 @@ def run(
     continue_on_error: str | None = None,
     precondition: str | None = None,
     warm_up: str | None = None,
+    until: str | None = None,
+    max_requests: int | None = None,
     cache: str | os.PathLike[str] | None = "default",
     set: Mapping[str, object] | None = None,  # noqa: A002
     request_log: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    partial: bool = False,
 ) -> Result:
     """Run a workload, a fio job file or a trace, on a system; the same input gives the same result.
 
@@ -54,10 +58,14 @@ def run(
     ``none``, ``fill`` (written once in order), ``random`` (then overwritten at random until write amplification
     settles), ``steady`` (that state, computed from theory), ``rested`` (the steady state after a pause) or ``auto``,
     the default: ``fill`` if the workload reads what it has not written, else ``none``. `warm_up`, excluded from the
-    statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `cache`: cache
+    statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `until`: ``1%`` for a run that goes
+    on until the 95 % intervals of its measures are below this part of their values, whatever the length of its jobs, or
+    ``job`` for one that ends with its jobs; by default ``1%`` for jobs without a size or a time. `max_requests`: the
+    limit of such a run, 10 million unless given. `cache`: cache
     folder for prepared drives, None for no cache, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's
     cache folder. `set`: changes of the system, as in `load_system`. `request_log`: Parquet file for every request of
-    a drive and where its time went (`Result.requests`).
+    a drive and where its time went (`Result.requests`). `partial`: a run of jobs or of a
+    block trace that is interrupted returns what it has measured, with the note ``interrupted``.
 
     Raises `UserError` for a mistake in any argument.
     """
@@ -65,8 +73,21 @@ def run(
 
     kept, remark = _drives(cache, precondition)
     options = run_options(
-        seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error
+        seed,
+        payload,
+        timeline,
+        wrap,
+        precondition,
+        replay,
+        warm_up,
+        kept,
+        columns,
+        continue_on_error,
+        until,
+        max_requests,
     )
+    if partial:
+        options["partial"] = True
     if not isinstance(system, System):
         system = load_system(system, set)
     elif set:
@@ -101,6 +122,22 @@ def run(
     result.request_log = None if log is None else log.path
     names = [job["jobname"] for job in result.summary["jobs"]]
     result.tables = _tables(found, names, result.request_log, result.warm_up_s)
+    given = {
+        "seed": seed,
+        "payload": str(payload),
+        "timeline": timeline,
+        "replay": replay,
+        "wrap": wrap,
+        "columns": columns,
+        "continue_on_error": None if continue_on_error is None else str(continue_on_error),
+        "precondition": None if precondition is None else str(precondition),
+        "warm_up": warm_up,
+        "until": until,
+        "max_requests": max_requests,
+    }
+    shown = os.fspath(workload) if isinstance(workload, str | os.PathLike) else list(workload)
+    given = {name: value for name, value in given.items() if value is not None}
+    result.inputs = Inputs(system.source, list(system.changes), shown, given)
     if output is not None:
         result.save(output)
     return result

@@ -21,6 +21,7 @@ from nandram.cli import (
     probe,
     report,
     reproduce,
+    rerun,
     run,
     serve,
     sweep,
@@ -47,6 +48,7 @@ app.command()(interruptible(report.report))
 app.command()(interruptible(sweep.sweep))
 app.command()(interruptible(serve.serve))
 app.command()(interruptible(compare.compare))
+app.command()(interruptible(rerun.rerun))
 app.command()(interruptible(probe.probe))
 app.command()(interruptible(fit.fit))
 app.command()(interruptible(paging.paging))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nandram.cli.run import ScaleOption, expect_order, split_changes, whole_number
+from nandram.cli.run import MaxRequestsOption, ScaleOption, expect_order, split_changes, whole_number
 from nandram.cli.terminal import completion
 from nandram.errors import UserError
 from nandram.options import RunPrecondition
@@ -70,6 +70,14 @@ def compare(
     scale: ScaleOption = None,
     precondition: Annotated[RunPrecondition | None, typer.Option(help="Drive state, as in `nandram run`.")] = None,
     replay: Annotated[str | None, typer.Option(metavar="MODE", help="Replay of traces, as in `nandram run`.")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTH|job",
+            help="Length of each run, as in `nandram run`. [default: 1%, where a job can go on]",
+        ),
+    ] = None,
+    max_requests: MaxRequestsOption = None,
     jobs: Annotated[
         str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")
     ] = None,
@@ -97,7 +105,8 @@ def compare(
         b, workload = None, b
     expect_order("compare", a, workload if copies else b)
     sides = _sides(a, b, copies, split_changes(changes, scale))
-    options: dict[str, Any] = {"precondition": precondition, "replay": replay}
+    limit = None if max_requests is None else whole_number("--max-requests", max_requests)
+    options: dict[str, Any] = {"precondition": precondition, "replay": replay, "until": until, "max_requests": limit}
     options = {name: value for name, value in options.items() if value is not None}
     count = whole_number("--seeds", seeds)
     parallel = None if jobs is None else whole_number("--jobs", jobs)
@@ -149,9 +158,10 @@ def _print(found: "tuple[Comparison, ...]", *, as_json: bool) -> None:
 def _json(found: "Comparison") -> dict[str, Any]:
     """Return a comparison for JSON, which has no infinite and no undefined numbers: they are null."""
     import math
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
-    sides = asdict(found)
+    sides = asdict(replace(found, results=((), ())))
+    del sides["results"]
     for row, each in zip(sides["differences"], found.differences, strict=True):
         row |= {key: None for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)}
         row["verdict"] = each.verdict

@@ -35,6 +35,12 @@ ScaleOption = Annotated[
 ]
 
 
+MaxRequestsOption = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Limit of the requests with --until. [default: 10000000]"),
+]
+
+
 DIGITS_MAX = 20
 """Maximum number of digits of a whole number; each option has its own range below that."""
 
@@ -116,6 +122,16 @@ def run(
             "[default: detect]",
         ),
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTH|job",
+            help="Run until the 95 % intervals of IOPS, median and 99th percentile are within this part of their "
+            "values, such as 1%, whatever the length of the jobs; job: run to the end of the jobs. [default: 1% for "
+            "jobs without a size or a time, else job]",
+        ),
+    ] = None,
+    max_requests: MaxRequestsOption = None,
     cache: Annotated[
         str | None,
         typer.Option(
@@ -157,12 +173,15 @@ def run(
             continue_on_error=continue_on_error,
             precondition=precondition,
             warm_up=warm_up,
+            until=until,
+            max_requests=None if max_requests is None else whole_number("--max-requests", max_requests),
             cache="default" if cache is None else None if cache == "none" else cache,
             request_log=request_log,
             progress=progress,
+            partial=True,
         )
-    if isinstance(path, str) and isinstance(given, str):
-        name_workload(result, path, given)
+        if isinstance(path, str) and isinstance(given, str):
+            name_workload(result, path, given)
     try:
         # Printed first: the figures must not be lost if the folder cannot be written.
         if as_json:
@@ -176,6 +195,8 @@ def run(
             result.save(output)
     if output is not None and not as_json:
         print(output / "report.html")
+    if any(note.kind == "interrupted" for note in result.validity):
+        raise KeyboardInterrupt
     if result.inside.get("failed_jobs"):
         # fio, too, exits with a failure if jobs failed.
         raise typer.Exit(1)

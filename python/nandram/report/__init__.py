@@ -4,7 +4,7 @@ page.py     the file: text, tables, charts with their data      charts.py   kind
 run.py      the section of a run                                drawing.py  drawings of systems
 paper.py    a paper's claims and our figures                    sweep.py    Pareto fronts and sensitivities
 over_time.py  a run over time and over queue depth              comparison.py  two systems or runs
-serving.py  a served language model
+serving.py  a served language model                             overlay.py     several runs on one pair of axes
 """
 
 import os
@@ -80,7 +80,7 @@ def write_report(
         if name not in library.papers() and not Path(name).exists():
             known = f"a folder of results, an experiment file, or a paper: {words(tuple(library.papers()))}"
             raise UserError(f"found `{name}`, expected {known}{nearest(name, tuple(library.papers()))}")
-    sections = [_folder(folder, f"run-{number}") for number, folder in enumerate(folders, 1)]
+    sections = [*_together(folders), *(_folder(folder, f"run-{number}") for number, folder in enumerate(folders, 1))]
     if papers or not folders:
         sections = [*_papers(papers, quick, sensitivity, jobs, cache, report), *sections]
     title = sections[0].title if len(sections) == 1 else "nandram: papers and runs" if folders else "nandram: papers"
@@ -110,6 +110,32 @@ def _papers(
         effects = moved(loaded, jobs=jobs, cache=kept, report=report) if sensitivity else []
         sections.append(paper.section(found, short, effects))
     return sections
+
+
+OVERLAID_MAX = 4
+"""Maximum number of runs in a chart: each has two lines, and there are eight colors."""
+
+
+def _together(folders: list[Path]) -> "list[Section]":
+    """Return a section with charts of two to four runs together."""
+    from nandram.report import overlay
+    from nandram.report.page import Section
+    from nandram.results.output import interpreted
+    from nandram.results.result import read_result
+
+    runs = [folder for folder in folders if (folder / "summary.json").is_file()]
+    if not 2 <= len(runs) <= OVERLAID_MAX:
+        return []
+    results = {}
+    for letter, folder in zip("ABCD", runs, strict=False):
+        result = read_result(folder)
+        with interpreted(folder):
+            results[letter] = (result,)
+            overlay.figures({letter: (result,)}, "")
+    names = [f"{letter}: {folder}" for letter, folder in zip("ABCD", runs, strict=False)]
+    section = Section("The runs together", "together")
+    section.parts += [*names, *overlay.figures(results, "; ".join(names))]
+    return [section]
 
 
 def _folder(folder: Path, anchor: str) -> "Section":

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from nandram import units
-from nandram.report import charts
+from nandram.report import charts, overlay
 from nandram.report.charts import Axis
 from nandram.report.page import Figure, Heading, Notes, Section, Table
 
@@ -40,6 +40,9 @@ def section(found: "Comparison", anchor: str, letter: str = "B") -> Section:
         page.parts.append(Table(columns, [_row(each) for each in found.differences]))
         if any(each.change == each.change for each in found.differences):
             page.parts.append(_chart(found, letter))
+    if all(found.results):
+        runs = dict(zip(("A", letter), found.results, strict=True))
+        page.parts += overlay.figures(runs, f"A: {found.a}; {letter}: {found.b}")
     disagreements = found.disagreements()
     if disagreements:
         page.parts.append(Heading("Seeds that fall into groups"))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
-from nandram.options import at_a_time, at_least_one
+from nandram.options import DEFAULT_WIDTH, at_a_time, at_least_one, where_possible
 from nandram.results.comparison import Comparison, Setting, differences, notes
 from nandram.results.sides import Side, changed_side, run_settings, side
 
@@ -43,8 +43,9 @@ def compare(
 
     `a`, `b`: folders of results, results, systems, names of presets or files. `workload`: fio job file or trace to run
     on both, with seeds from 1 to `seeds` (at most 1000) and `jobs` runs in parallel. `report`: called with the number
-    of finished runs, the number of runs and the fraction done. `options`: options of `nandram.run`. Existing runs are
-    compared with one seed each, without intervals.
+    of finished runs, the number of runs and the fraction done. `options`: options of `nandram.run`; `until` is ``1%``
+    unless given, except for traces and for jobs that cannot go on. Existing runs are compared with one seed each,
+    without intervals.
 
     Raises `UserError` for a mistake in any argument, and `ComparisonInterrupted`, a `KeyboardInterrupt`, with what
     was known if Ctrl-C ended the runs.
@@ -99,6 +100,7 @@ def compare_sides(
     for each in sides:
         if each.results:
             raise UserError(f"compare: found the result {each.name}, expected systems")
+    options.setdefault("until", where_possible(DEFAULT_WIDTH))
     runs = _Runs(sides, workload, seeds, options, report)
     try:
         runs.finish(at_a_time(jobs))
@@ -122,6 +124,7 @@ def _compared(sides: list[Side], results: "Sequence[Sequence[Result]]") -> tuple
                 tuple(int(each.manifest["seed"]) for each in of_first),
                 (*notes("A", of_first), *notes("B", of_other)),
                 other.followed,
+                (tuple(of_first), tuple(of_other)),
             )
         )
     return tuple(found)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nandram.results import seeds as statistics
@@ -132,6 +132,8 @@ class Comparison:
     """What limits the figures of each side."""
     followed: tuple[str, ...] = ()
     """Sizes of B that were adapted to its changes, one line each."""
+    results: "tuple[tuple[Result, ...], tuple[Result, ...]]" = field(default=((), ()), repr=False, compare=False)
+    """The results of A and of B, one per seed."""
 
     def disagreements(self) -> list[Disagreement]:
         """Return the figures of a side whose values fall into separate groups, by seed."""

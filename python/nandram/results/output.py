@@ -9,6 +9,7 @@ dies.parquet      activity of each die
 breakdown.parquet where the time of the requests goes, if every request was logged
 timeline.json     timeline for Perfetto, if requested
 report.html       the table and the plots; needs no network
+run.json, inputs/ the command, the program and the inputs, by which `nandram rerun` repeats the run
 SHA256SUMS        checksums of the files that `read` reads, for ``sha256sum -c``
 """
 
@@ -57,9 +58,11 @@ def write(result: Result, folder: Path) -> Path:
         else:
             timeline.unlink(missing_ok=True)  # from an earlier run
         (folder / "report.html").write_text(run_report.page(result), encoding="utf-8")
-        sums = {name: _sum((folder / name).read_bytes()) for name in _files(names) if name != summary.name}
-        sums[summary.name] = _sum(result.summary_json.encode())
-        lines = "".join(f"{found}  {name}\n" for name, found in sums.items())
+        found = {name: _sum((folder / name).read_bytes()) for name in _files(names) if name != summary.name}
+        found[summary.name] = _sum(result.summary_json.encode())
+        if result.inputs is not None:
+            result.inputs.write(folder, result.manifest["workload_sha256"])
+        lines = "".join(f"{value}  {name}\n" for name, value in found.items())
         (folder / SUMS).write_text(lines, encoding="ascii")
         # Written last: a folder with a summary holds a complete result.
         summary.write_text(result.summary_json, encoding="utf-8")
@@ -116,12 +119,17 @@ def interpreted(folder: Path) -> "Iterator[None]":
         raise UserError(f"{folder}: found a result of another version, expected one of this version ({why})") from error
 
 
+def sums(folder: Path) -> dict[str, str]:
+    """Return the checksums that a folder lists, by file. Raises `OSError` and `ValueError`."""
+    lines = [line.split("  ", 1) for line in (folder / SUMS).read_text("ascii").splitlines()]
+    return {name: found for found, name in lines}
+
+
 def _contents(folder: Path) -> dict[str, bytes]:
     """Return the contents of the files after verifying their checksums. Raises `UserError`."""
     try:
-        lines = [line.split("  ", 1) for line in (folder / SUMS).read_text("ascii").splitlines()]
-        sums = {name: found for found, name in lines}
-        tables = _tables([name.removesuffix(".parquet") for name in sums])
+        found_sums = sums(folder)
+        tables = _tables([name.removesuffix(".parquet") for name in found_sums])
         contents = {name: (folder / name).read_bytes() for name in _files(tables)}
     except FileNotFoundError as error:
         raise UserError(f"{folder}: the result is incomplete: {error.filename or error} is missing") from error
@@ -130,7 +138,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
     except ValueError as error:
         raise UserError(f"{folder / SUMS}: is damaged: expected lines of a SHA-256 and a file's name") from error
     for name, content in contents.items():
-        if sums.get(name) != _sum(content):
+        if found_sums.get(name) != _sum(content):
             raise UserError(f"{folder / name}: is damaged: its SHA-256 differs from {SUMS}; run again with -o")
     return contents
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
+    from nandram.results.stored.inputs import Inputs
+
 
 @dataclass(frozen=True)
 class Traffic:
@@ -63,6 +65,8 @@ class Result:
         self.request_log: Path | None = None
         """The Parquet file with every request; None unless the run wrote one."""
         self.tables = tables
+        self.inputs: Inputs | None = None
+        """What the run was made from; None for a result that was read."""
         self.remarks: list[str] = []
         """Remarks on the circumstances of the run, which are not saved."""
 
@@ -265,6 +269,13 @@ class Result:
         return plots.dies(self)
 
     # -- files
+
+    def rename(self, here: str, there: str) -> None:
+        """Replace the name of a file or folder from which the run read copies, so that equal runs have equal bytes."""
+        old, new = (json.dumps(name)[1:-1] for name in (here, there))
+        self.summary_json = self.summary_json.replace(old, new)
+        self.manifest_json = self.manifest_json.replace(old, new)
+        self.summary, self.manifest = json.loads(self.summary_json), json.loads(self.manifest_json)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the result as JSON, Parquet and an HTML report to a folder. Raises `UserError`."""

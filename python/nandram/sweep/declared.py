@@ -3,7 +3,7 @@
 system = "nvme-client-tlc"        a preset, or a file beside this one
 set = { "flash.blocks" = 64 }     of each configuration; {depth} in texts
 job = '''...{depth}...'''         a fio job, or a served model; or trace = "FILE", beside this one
-precondition = "steady"           and warm_up, payload, replay, wrap: as of `nandram run`
+precondition = "steady"           and warm_up, until, payload, replay, wrap: as of `nandram run`
 seed = 1
 repeat = 3                        seeds 1, 2, 3, each a row
 
@@ -35,7 +35,7 @@ from nandram.sweep.store import COLUMNS
 from nandram.sweep.work import Work
 
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
-_OPTIONS = ("precondition", "warm_up", "payload", "replay")
+_OPTIONS = ("precondition", "warm_up", "until", "payload", "replay")
 
 
 @dataclass(frozen=True)

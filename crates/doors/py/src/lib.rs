@@ -36,7 +36,7 @@ use pyo3::types::PyDict;
 use sim::Timeline;
 use workload::Workload;
 
-use crate::calls::{expect_file, in_thread, load, user_error};
+use crate::calls::{expect_file, in_thread, in_thread_partly, load, user_error};
 use crate::request_log::RequestSink;
 use crate::watched::Watched;
 
@@ -228,11 +228,16 @@ fn run_on_drive(
         let sink: Option<Sink<'_>> = of_run.is_some().then_some(&mut take);
         run_storage(&of, &played, &how, sink, &mut |now| watched.report(now))
     };
-    let outcome = in_thread(py, progress.as_ref(), work)?;
+    let (outcome, interrupt) = in_thread_partly(py, progress.as_ref(), work)?;
     if let Some(raised) = sink.and_then(|sink| sink.raised()) {
         return Err(raised);
     }
-    let outcome = outcome.map_err(|e| user_error(py, e))?;
+    let outcome = match (outcome, interrupt) {
+        (Ok(outcome), None) => outcome,
+        (Ok(outcome), Some(_)) if options.partial => outcome,
+        (_, Some(interrupt)) => return Err(interrupt),
+        (Err(error), None) => return Err(user_error(py, error)),
+    };
     if outcome.requests == 0 {
         return Err(user_error(py, format!("{workload}: found no request to play")));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ::storage::manifest;
 use ::storage::prepare::Preparation;
-use ::storage::run::{RunOptions, WarmUp};
+use ::storage::run::{Length, Rule, RunOptions, Until, WarmUp};
 use nand::PayloadKind;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,7 +18,11 @@ const DEPTH: u32 = 32;
 
 /// Parses the options.
 pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
-    let mut found = RunOptions { preparation: None, ..RunOptions::default() };
+    let mut found = RunOptions {
+        preparation: None,
+        length: Length::Until(Until::default(), Rule::default()),
+        ..RunOptions::default()
+    };
     for (key, value) in options {
         let key: String = key.extract().map_err(|e: PyErr| e.to_string())?;
         set(&mut found, options, &key, &value).map_err(|e| format!("{key}: {e}"))?;
@@ -63,6 +67,7 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
         () if options.beyond == Beyond::Wrap => "wrap",
         () if found("continue_on_error")? => "continue_on_error",
         () if found("columns")? => "columns",
+        () if always(&options) => "until",
         () => return Ok(()),
     };
     Err(format!("found a page trace with `{name}`, expected none: each of its requests waits for the one before"))
@@ -102,8 +107,14 @@ fn of_requests(given: &Bound<'_, PyDict>, precondition: bool) -> Result<Option<&
         () if found("continue_on_error")? => "continue_on_error",
         () if options.timeline.is_some() => "timeline",
         () if found("columns")? => "columns",
+        () if always(&options) => "until",
         () => return Ok(None),
     }))
+}
+
+/// Returns whether a run must go on until its measures are known.
+fn always(options: &RunOptions) -> bool {
+    matches!(options.length, Length::Until(_, Rule::Always))
 }
 
 fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>
@@ -126,6 +137,7 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
         }
         "timeline" => found.timeline = get::<bool>(value)?.then_some(TIMELINE_SPANS),
         "log" => found.log = get(value)?,
+        "partial" => found.partial = get(value)?,
         "wrap" => found.beyond = if get(value)? { Beyond::Wrap } else { Beyond::Error },
         "continue_on_error" => {
             let name: String = get(value)?;
@@ -162,7 +174,21 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
                 other => return Err(format!("found `{other}`, expected open, closed or scaled")),
             }
         }
-        "replay_depth" | "replay_factor" | "columns" | "arguments" => {}
+        "until" => {
+            let optional = |name: &str| all.get_item(name).map_err(|e| e.to_string());
+            let rule: String = get(value)?;
+            let default = Until::default();
+            let until = Until {
+                width: optional("until_width")?.map_or(Ok(default.width), |width| get(&width))?,
+                requests: optional("until_requests")?.map_or(Ok(default.requests), |requests| get(&requests))?,
+            };
+            found.length = match (rule.as_str(), Rule::NAMES.iter().find(|(name, _)| *name == rule)) {
+                ("job", _) => Length::Job,
+                (_, Some((_, rule))) => Length::Until(until, *rule),
+                _ => return Err(format!("found `{rule}`")),
+            };
+        }
+        "until_width" | "until_requests" | "replay_depth" | "replay_factor" | "columns" | "arguments" => {}
         other => return Err(format!("found the option `{other}`, which a run does not have")),
     }
     Ok(())

@@ -34,6 +34,7 @@ impl Simulation {
             Machine::Drive(drive) => {
                 let counters = Counters::read(&drive.machine, now, device.completed);
                 let figures = Figures {
+                    reached: None,
                     machine: &drive.machine,
                     measured,
                     prepared: &drive.prepared,

@@ -155,6 +155,12 @@ impl Histogram {
         self.max
     }
 
+    /// Returns the smallest and the largest value in ns that samples cannot be told apart from `ns`: within 0.1 %.
+    pub fn resolution_ns(ns: u64) -> (u64, u64) {
+        let index = index_of(ns);
+        (lower_edge(index), upper_edge(index))
+    }
+
     /// Returns the value in ns that `percent` of the samples do not exceed, accurate to 0.1 %.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         let share = (percent / 100.0).min(1.0);
@@ -230,6 +236,20 @@ impl Compact {
     /// Returns the sum of all samples in picoseconds.
     pub fn sum_ps(&self) -> u128 {
         self.sum_ps
+    }
+
+    /// Returns the number of samples.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the number of samples up to `ns` nanoseconds, which is the upper edge of a bucket or at least the maximum.
+    pub fn count_up_to(&self, ns: u64) -> u64 {
+        if ns >= self.max.ns() {
+            return self.count;
+        }
+        let within = self.buckets.iter().take_while(|(index, _)| upper_edge(*index as usize) <= ns);
+        within.map(|(_, count)| count).sum()
     }
 }
 
@@ -363,6 +383,15 @@ mod tests {
         assert_eq!((both.count(), both.percentile_ns(50.0)), (2000, h.percentile_ns(50.0)));
         assert_eq!(both.mean_ns(), h.mean_ns());
         assert_eq!(h.buckets().map(|(_, n)| n).sum::<u64>(), 1000);
+    }
+
+    #[test]
+    fn values_within_a_bucket_are_the_same() {
+        for ns in [0, 5, 2047, 2048, 163_950, 1 << 40] {
+            let (low, high) = Histogram::resolution_ns(ns);
+            assert!(low <= ns && ns <= high && (high - low) as f64 <= 0.001 * ns as f64, "{ns}: {low} to {high}");
+            assert_eq!((index_of(low), index_of(high)), (index_of(ns), index_of(ns)));
+        }
     }
 
     #[test]

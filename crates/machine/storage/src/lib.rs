@@ -9,4 +9,4 @@ pub mod trace;
 pub use machine::{Completion, Machine, Mirror, PlacementBytes, PowerCut};
 pub use prepare::fast;
 pub use results::{counters, fio_json, manifest, measured, notes, series, summary};
-pub use run::{failed, record, verify, warm_up};
+pub use run::{failed, intervals, reached, record, verify, warm_up};

@@ -290,6 +290,38 @@ impl Workload {
         }
     }
 
+    /// Returns a copy whose jobs have no end, or the reason why their end is part of what they are.
+    ///
+    /// # Errors
+    /// For traces, for jobs that wait for others or verify their writes, and for jobs that search for a rate or end at it
+    /// (`latency_target`, `steadystate`).
+    pub fn endless(&self) -> Result<Workload, &'static str> {
+        let mut endless = self.clone();
+        if endless.jobs.iter().any(|job| job.starts_later) {
+            return Err("jobs that run one after another");
+        }
+        for plan in &mut endless.plans {
+            let PlanSource::Generate(job, _) = &mut plan.source else { return Err("a trace") };
+            match () {
+                () if job.verify => return Err("a job that verifies"),
+                () if job.latency.is_some() => return Err("a job with latency_target"),
+                () if job.steady.is_some() => return Err("a job with steadystate"),
+                () => {}
+            }
+            (job.time_based, job.runtime, job.number_ios, job.loops) = (true, Some(Time::MAX), None, 1);
+        }
+        Ok(endless)
+    }
+
+    /// Returns whether the file says how long each job is: by a size, a number of requests or loops, or a time.
+    pub fn has_length(&self) -> bool {
+        const LENGTHS: [&str; 6] = ["size", "filesize", "io_size", "number_ios", "runtime", "loops"];
+        self.plans.iter().all(|plan| match &plan.source {
+            PlanSource::Generate(job, _) => LENGTHS.iter().any(|key| job.setting(key).is_some()),
+            PlanSource::Replay(..) => true,
+        })
+    }
+
     /// Returns the keys and values of the job file's `[global]` sections.
     pub fn globals(&self) -> &[(String, String)] {
         &self.globals

@@ -107,6 +107,11 @@ impl Nand {
         tear(&mut self.store, id, &op)
     }
 
+    /// Returns the number of reads, programs and erases that have begun, over all dies.
+    pub fn operations(&self) -> u64 {
+        self.dies.iter().map(|die| die.stats.reads + die.stats.programs + die.stats.erases).sum()
+    }
+
     /// Returns the counters of a die until `now`.
     pub fn die_stats(&self, now: Time, die: u16) -> DieStats {
         let d = &self.dies[die as usize];

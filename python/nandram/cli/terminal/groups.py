@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 GROUPS = {
-    "Simulate": ("run", "compare", "sweep", "paging", "serve", "guest"),
+    "Simulate": ("run", "compare", "rerun", "sweep", "paging", "serve", "guest"),
     "Systems and files": ("systems", "show", "check", "schema"),
     "Real drives and programs": ("probe", "fit", "capture", "memory"),
     "Papers and reports": ("reproduce", "report"),

@@ -43,10 +43,9 @@ def workload_file(name: str) -> Iterator[str]:
 
 def name_workload(result: "Result", path: str, name: str) -> None:
     """Name the workload of a result that was read from the copy `path`, so that equal runs have equal manifests."""
-    import json
-
     if path == name:
         return
-    key = '"workload": '
-    result.manifest_json = result.manifest_json.replace(key + json.dumps(path), key + json.dumps(name))
-    result.manifest = json.loads(result.manifest_json)
+    result.rename(path, name)
+    if result.inputs is not None:
+        result.inputs.workload = name
+        result.inputs.content = Path(path).read_bytes()

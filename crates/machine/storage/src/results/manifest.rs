@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use workload::{Beyond, Replay};
 
-use crate::run::{RunOptions, WarmUp};
+use crate::run::{Length, Rule, RunOptions, Until, WarmUp};
 use system::System;
 
 /// Name of the state of a drive that a run chooses by itself.
@@ -14,7 +14,7 @@ pub const AUTO: &str = "auto";
 /// versions and content hashes. `named` is the system's name on the command line, and `changes` are the `--set` arguments.
 pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str, options: &RunOptions) -> Value {
     let bytes = std::fs::read(workload).unwrap_or_default();
-    json!({
+    let mut found = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "system": named,
         "changes": ordered(changes),
@@ -31,7 +31,22 @@ pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str
         },
         "title": system.title,
         "settings": settings(system),
-    })
+    });
+    if let Some(until) = until(options.length) {
+        found["options"]["until"] = until;
+    }
+    found
+}
+
+/// Formats when a run ends, unless that is the default.
+fn until(length: Length) -> Option<Value> {
+    match length {
+        Length::Job => Some(json!("job")),
+        Length::Until(until, Rule::Unsized) if until == Until::default() => None,
+        Length::Until(until, rule) => {
+            Some(json!({ "width": until.width, "requests": until.requests, "rule": rule.name() }))
+        }
+    }
 }
 
 /// Returns the changes by key. The order of different keys has no effect; of one key, the last change counts.

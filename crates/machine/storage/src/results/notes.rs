@@ -10,6 +10,10 @@ pub enum Kind {
     Remark,
     /// The run chose the state of the drive.
     Prepared,
+    /// The run ended once the intervals of its figures were narrow enough.
+    Until,
+    /// The run ended at its limit before the intervals of its figures were narrow enough.
+    NotReached,
     /// Reads were answered without the flash, since the drive holds no data.
     EmptyDrive,
     /// The drive ended with more or less headroom than it began with.
@@ -28,6 +32,8 @@ pub enum Kind {
     FailedRequests,
     /// A job ended with an error.
     EndedEarly,
+    /// The user ended the run.
+    Interrupted,
     /// The drive became read-only.
     ReadOnly,
     /// Wear and lifetime still depend on the preparation.
@@ -44,6 +50,8 @@ impl Kind {
         match self {
             Kind::Remark => "remark",
             Kind::Prepared => "prepared",
+            Kind::Until => "until",
+            Kind::NotReached => "not-reached",
             Kind::EmptyDrive => "empty-drive",
             Kind::NotSteady => "not-steady",
             Kind::FewCycles => "few-cycles",
@@ -53,6 +61,7 @@ impl Kind {
             Kind::WarmUpOfJobs => "warm-up-of-jobs",
             Kind::FailedRequests => "failed-requests",
             Kind::EndedEarly => "ended-early",
+            Kind::Interrupted => "interrupted",
             Kind::ReadOnly => "read-only",
             Kind::EarlyWear => "early-wear",
             Kind::FillingCaches => "filling-caches",

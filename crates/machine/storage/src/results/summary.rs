@@ -18,6 +18,7 @@ use crate::results::placement::placement;
 use crate::results::validity;
 use crate::run::Outcome;
 use crate::run::failed::FailedJob;
+use crate::run::reached::Reached;
 use crate::run::record::{Direction, Totals};
 use host_interface::StrobeStats;
 use system::System;
@@ -270,6 +271,8 @@ pub struct Figures<'a> {
     pub headroom: Headroom,
     /// Jobs ended by an error.
     pub failed: &'a [FailedJob],
+    /// What the run knows of its measures, if it went on until they were known.
+    pub reached: Option<&'a Reached>,
 }
 
 impl<'a> From<&'a Outcome> for Figures<'a> {
@@ -285,6 +288,7 @@ impl<'a> From<&'a Outcome> for Figures<'a> {
             notes: &outcome.notes,
             headroom: outcome.headroom,
             failed: &outcome.failed,
+            reached: outcome.reached.as_ref(),
         }
     }
 }
@@ -360,6 +364,9 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
     }
     if let Some(stats) = machine.host_interface().strobe() {
         all["strobe"] = strobe(stats);
+    }
+    if let Some(reached) = figures.reached {
+        all["until"] = reached.entry();
     }
     if !figures.failed.is_empty() {
         all["failed_jobs"] = figures.failed.iter().map(|failed| failed.entry(jobs)).collect();

@@ -1,6 +1,6 @@
 //! Notes on the validity of the figures of a drive's run.
 
-use ftl::{Headroom, Stats};
+use ftl::Stats;
 use sim::{Time, units};
 use system::System;
 
@@ -9,9 +9,8 @@ use crate::results::notes::{Kind, Note};
 use crate::results::summary::Figures;
 use crate::run::failed::describe;
 use crate::run::record::Direction;
+use crate::run::steady::{Collected, changes, is_full, traffic};
 
-/// Change of the headroom, as a part of what the run wrote, from which its rate is not that of a steady drive.
-const STEADY: f64 = 0.02;
 /// Part of the reads that found no data from which their figures are not those of the drive.
 const EMPTY: f64 = 0.02;
 /// Collections per parallel unit from which the times of writes cover what collection does to them.
@@ -84,44 +83,14 @@ fn not_steady(system: &System, figures: &Figures<'_>) -> Option<Note> {
     Some(Note::new(Kind::NotSteady, format!("not steady: {}, while the host {verb} {bytes}", changed.join(", "))))
 }
 
-/// Returns the units that the host wrote, or those that it read if it wrote none.
-fn traffic(stats: &Stats) -> (u64, &'static str) {
-    match stats.host_units {
-        0 => (stats.read_misses + stats.read_hits, "read"),
-        written => (written, "wrote"),
-    }
-}
-
-/// Returns what changed by more than [`STEADY`] of `traffic` units of `unit` bytes, in words.
-fn changes(change: &Headroom, traffic: u64, unit: u64) -> Vec<String> {
-    let parts = [
-        ("free space", change.free_units),
-        ("SLC room", change.slc_units),
-        ("write cache room", change.write_cache_units),
-        ("cached map", change.cached_map),
-    ];
-    let notable = parts.into_iter().filter(|(_, units)| units.unsigned_abs() as f64 > STEADY * traffic as f64);
-    let line = |(name, units): (&str, i64)| {
-        let (verb, part) = (if units < 0 { "shrank" } else { "grew" }, units.unsigned_abs());
-        let amount = match name {
-            "cached map" => format!("{part} parts"),
-            _ => units::decimal(part * unit),
-        };
-        format!("{name} {verb} by {amount}")
-    };
-    notable.map(line).collect()
-}
-
 /// Returns a note if the host wrote while the drive collected, and parallel units collected less than [`CYCLES`] blocks
 /// each on average.
 fn few_cycles(figures: &Figures<'_>) -> Option<Note> {
     let (whole_run, window) = (&figures.counters.0.ftl, &figures.counters.1.ftl);
-    let units = u64::from(figures.machine.ftl().collecting_units());
-    let collections = window.victims - window.folded;
-    let is_full = !matches!(figures.prepared.preparation, Preparation::Erased | Preparation::Filled);
-    let collects = is_full || whole_run.victims > whole_run.folded;
-    let few = window.host_units > 0 && units > 0 && collects && collections < CYCLES * units;
-    few.then(|| {
+    let full = is_full(figures.prepared.preparation);
+    let collected = Collected::new(figures.machine.ftl(), whole_run, window, full);
+    let (collections, units) = (collected.blocks(), collected.units());
+    collected.fewer_than(CYCLES).then(|| {
         let blocks = if collections == 1 { "block" } else { "blocks" };
         let text = format!(
             "few collections: {collections} {blocks} collected, expected at least {} ({CYCLES} for each of {units} parallel \
@@ -179,21 +148,6 @@ fn round_up(time: Time) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_changes_of_more_than_two_percent_are_named() {
-        let change = Headroom { free_units: -21, slc_units: 20, write_cache_units: 0, cached_map: 30 };
-        let found = changes(&change, 1000, 4096);
-        assert_eq!(found, ["free space shrank by 86.0 kB", "cached map grew by 30 parts"]);
-        assert!(changes(&change, 1500, 4096).is_empty());
-    }
-
-    #[test]
-    fn a_run_that_writes_nothing_is_measured_by_its_reads() {
-        let stats = Stats { read_misses: 7, read_hits: 2, ..Stats::default() };
-        assert_eq!(traffic(&stats), (9, "read"));
-        assert_eq!(traffic(&Stats { host_units: 3, ..stats }), (3, "wrote"));
-    }
 
     #[test]
     fn reads_of_an_empty_drive_are_named() {

@@ -2,9 +2,14 @@
 
 pub(crate) mod course;
 pub mod failed;
+pub mod intervals;
+pub mod length;
+pub mod reached;
 pub mod record;
 pub mod requests;
 pub(crate) mod rest;
+pub(crate) mod steady;
+pub mod until;
 pub mod verify;
 pub mod warm_up;
 
@@ -24,8 +29,12 @@ pub use crate::results::measured::Measured;
 use crate::results::notes::{Kind, Note};
 use crate::run::course::Course;
 use crate::run::failed::FailedJob;
+pub use crate::run::length::{Length, Rule, Until};
+use crate::run::reached::Reached;
 use crate::run::record::{Ended, Recorder};
 use crate::run::requests::{RequestLogs, Sink};
+use crate::run::steady::is_full;
+use crate::run::until::{Looks, View};
 use crate::run::warm_up::{Steadiness, detect};
 use system::System;
 use system::parts::Parts;
@@ -64,8 +73,12 @@ pub struct RunOptions {
     pub cache: Option<PathBuf>,
     /// Warm-up to cut off.
     pub warm_up: WarmUp,
+    /// When the run ends.
+    pub length: Length,
     /// Whether the recorder keeps a log of every request.
     pub log: bool,
+    /// Whether a run that the watcher stops returns what it has measured so far.
+    pub partial: bool,
 }
 
 impl Default for RunOptions {
@@ -80,7 +93,9 @@ impl Default for RunOptions {
             preparation: Some(Preparation::Erased),
             cache: None,
             warm_up: WarmUp::Detect,
+            length: Length::Job,
             log: false,
+            partial: false,
         }
     }
 }
@@ -105,6 +120,9 @@ pub enum RunError {
         /// End of the last request.
         end: Time,
     },
+    /// The end of the jobs cannot be replaced.
+    #[error("until: found {0}, expected jobs without an end of their own")]
+    Until(&'static str),
     /// The watcher stopped the run.
     #[error("interrupted")]
     Interrupted,
@@ -157,6 +175,8 @@ pub struct Outcome {
     pub issued: Issued,
     /// Jobs ended by an error.
     pub failed: Vec<FailedJob>,
+    /// What the run knows of its measures, if it went on until they were known.
+    pub reached: Option<Reached>,
 }
 
 impl Outcome {
@@ -227,7 +247,8 @@ pub fn run_logged(
         zones: parts.zones.is_some(),
         continue_on_error: options.continue_on_error,
     };
-    let mut player = Player::new(workload, &play, &streams)?;
+    let (until, endless) = endless(workload, &parts, options.length)?;
+    let mut player = Player::new(endless.as_ref().unwrap_or(workload), &play, &streams)?;
     let by_default = || default_preparation(workload, &parts);
     let chosen = options.preparation.unwrap_or_else(by_default);
     let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
@@ -245,6 +266,11 @@ pub fn run_logged(
     let jobs = workload.jobs();
     let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
     let own_ramp = jobs.iter().any(has_ramp);
+    // A common cut would fall inside some of the jobs if they run one after another.
+    let together = jobs.iter().all(|job| !job.starts_later);
+    let is_detected = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
+    let is_full = is_full(prepared.preparation);
+    let looks = until.map(|until| Looks::new(until, is_detected, is_full));
     let mut recorder = Recorder::new(jobs.len());
     if options.log {
         recorder.keep_log();
@@ -253,26 +279,37 @@ pub fn run_logged(
         WarmUp::Cut(time) if time > Time::ZERO => time,
         _ => Time::MAX,
     };
-    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
+    let (mut stopped, partial) = (false, options.partial);
+    let mut watch = |progress: Progress| {
+        let go_on = watch(progress);
+        stopped = !go_on;
+        go_on
+    };
+    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
     flight.requests = requests;
-    flight.fly(watch)?;
+    match flight.fly(&mut watch) {
+        Err(RunError::Interrupted) if partial => {}
+        result => result?,
+    }
     if let Some(requests) = flight.requests.take() {
         requests.finish()?;
     }
+    let reached = flight.reached();
     let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
     if cut < Time::MAX && before.is_none() {
-        return Err(RunError::WarmUp { cut, end });
+        return Err(if stopped { RunError::Interrupted } else { RunError::WarmUp { cut, end } });
     }
     let requests = player.completed();
+    if stopped && requests == 0 {
+        return Err(RunError::Interrupted);
+    }
     recorder.finish();
-    // A common cut would fall inside some of the jobs if they run one after another.
-    let together = jobs.iter().all(|job| !job.starts_later);
-    let is_detected = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
     let (mut warm_up, mut run_at_least) = (if before.is_some() { cut } else { Time::ZERO }, None);
     if is_detected {
-        match detect(&recorder.points()) {
-            Steadiness::From(time) => warm_up = time,
-            Steadiness::TooShort(time) => run_at_least = Some(time),
+        match (&reached, detect(&recorder.points())) {
+            (Some(reached), _) if !reached.known.measures.is_empty() => warm_up = reached.known.warm_up,
+            (_, Steadiness::From(time)) => warm_up = time,
+            (_, Steadiness::TooShort(time)) => run_at_least = Some(time),
         }
         if warm_up > Time::ZERO
             && let Some(mark) = marks.at(warm_up)
@@ -286,6 +323,11 @@ pub fn run_logged(
     if options.preparation.is_none() && preparation != Preparation::Erased {
         notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}")));
     }
+    if stopped {
+        let text = format!("interrupted after {end} and {requests} requests: the figures are those until then");
+        notes.push(Note::new(Kind::Interrupted, text));
+    }
+    notes.extend(reached.as_ref().map(|reached| reached.note(end, requests)));
     notes.extend(rests.then(|| Note::new(Kind::Prepared, crate::run::rest::NOTE)));
     if own_ramp && !(together && jobs.iter().all(has_ramp)) {
         let text = "ramp_time: write amplification, energy and utilization cover all after the first ramp";
@@ -309,7 +351,23 @@ pub fn run_logged(
         requests,
         issued: Issued::new(&player, workload.jobs().len(), workload.globals()),
         failed,
+        reached,
     })
+}
+
+/// Returns the intervals that are wanted, and the workload without the end of its jobs, if `length` replaces it.
+fn endless(workload: &Workload, parts: &Parts, length: Length) -> Result<(Option<Until>, Option<Workload>), RunError> {
+    let Length::Until(until, rule) = length else { return Ok((None, None)) };
+    if rule == Rule::Unsized && workload.has_length() {
+        return Ok((None, None));
+    }
+    // Zones are written once, from their start to their end.
+    let endless = if parts.zones.is_some() { Err("a drive with zones") } else { workload.endless() };
+    match (endless, rule) {
+        (Ok(endless), _) => Ok((Some(until), Some(endless))),
+        (Err(why), Rule::Always) => Err(RunError::Until(why)),
+        (Err(_), _) => Ok((None, None)),
+    }
 }
 
 /// Reason for which a drive is filled by default.
@@ -341,6 +399,8 @@ struct Flight<'a, 's> {
     failed: Vec<FailedJob>,
     /// Logs of every request, if any are written.
     requests: Option<RequestLogs<'s>>,
+    /// When the run ends, if not with its jobs.
+    looks: Option<Looks>,
 }
 
 impl<'a> Flight<'a, '_> {
@@ -348,8 +408,8 @@ impl<'a> Flight<'a, '_> {
         machine: &'a mut Machine,
         player: &'a mut Player,
         recorder: &'a mut Recorder,
-        cut: Time,
-        ramp: bool,
+        looks: Option<Looks>,
+        (cut, ramp): (Time, bool),
     ) -> Self {
         let headroom = machine.ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
@@ -368,6 +428,32 @@ impl<'a> Flight<'a, '_> {
             course: Course::default(),
             failed: Vec::new(),
             requests: None,
+            looks,
+        }
+    }
+
+    /// Returns how the run ended, if it had to know its measures.
+    fn reached(&self) -> Option<Reached> {
+        let looks = self.looks.as_ref()?;
+        Some(looks.reached(&self.view(), self.player.completed()))
+    }
+
+    fn view(&self) -> View<'_> {
+        let begin = self.begin.as_ref().map(|counters| counters.ftl.clone()).unwrap_or_default();
+        View { recorder: self.recorder, marks: &self.marks, machine: self.machine, begin: (begin, self.headroom) }
+    }
+
+    /// Looks at the measures if enough windows have closed since the last look.
+    fn look(&mut self) {
+        // Before a warm-up is cut there is nothing to look at.
+        if self.cut < Time::MAX || self.ramp {
+            return;
+        }
+        if let Some(mut looks) = self.looks.take() {
+            if looks.is_due(self.recorder) {
+                looks.look(&self.view());
+            }
+            self.looks = Some(looks);
         }
     }
 
@@ -390,6 +476,7 @@ impl<'a> Flight<'a, '_> {
             self.marks.add(Mark { boundary: self.recorder.ends(), counters, state });
             self.recorder.advance(at);
             self.marks.thin(self.recorder.origin(), self.recorder.window());
+            self.look();
         }
         self.next_mark = self.cut.min(self.recorder.ends());
     }
@@ -413,13 +500,21 @@ impl<'a> Flight<'a, '_> {
                 self.now = wake;
             }
             let done = self.player.completed();
+            if let Some(looks) = &self.looks
+                && looks.ends(done)
+            {
+                return Ok(());
+            }
             if done >= watched {
                 watched = done + WATCH_EVERY;
                 self.course.sample(&self.machine.ftl().stats());
-                let fraction = self.player.progress().fraction;
                 if self.requests.as_ref().is_some_and(|requests| !requests.are_written()) {
                     return Ok(());
                 }
+                let fraction = match &mut self.looks {
+                    Some(looks) => looks.limit(done, self.machine),
+                    None => self.player.progress().fraction,
+                };
                 if !watch(Progress { fraction, now: self.now, done }) {
                     return Err(RunError::Interrupted);
                 }

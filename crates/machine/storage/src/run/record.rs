@@ -274,6 +274,27 @@ impl Recorder {
         self.window
     }
 
+    /// Returns the number of closed windows.
+    pub fn closed(&self) -> usize {
+        self.index
+    }
+
+    /// Returns the time from the start of the first window to the end of the last closed one.
+    pub fn elapsed(&self) -> Time {
+        self.ends - self.window - self.origin
+    }
+
+    /// Returns the response times in `direction` of all jobs, by closed window, from window `first` on.
+    pub fn latencies(&self, direction: Direction, first: usize) -> Vec<Compact> {
+        let of_job = |job: usize| &self.series[job * DIRECTIONS + direction as usize].windows;
+        let window = |index: usize| {
+            let mut sum = Compact::default();
+            (0..self.jobs()).filter_map(|job| of_job(job).get(index)).for_each(|each| sum.merge(each.total()));
+            sum
+        };
+        (first..self.index).map(window).collect()
+    }
+
     /// Returns the start of the first window.
     pub fn origin(&self) -> Time {
         self.origin
