@@ -182,6 +182,7 @@ impl Machine {
     }
 
     /// Takes the data of a write that has arrived, if payload is kept.
+    #[inline(never)]
     fn attend_data(&mut self, now: Time, tag: Tag) {
         if let Some(checker) = &mut self.checker {
             self.host_interface.take(tag, self.data.data_mut(tag));
@@ -227,6 +228,7 @@ impl Machine {
 
     /// Notes a new command: as a part of a stream if the drive reads ahead, in the trace if there is one, and opens its data
     /// if payload is kept. The data of a write are generated here.
+    #[inline(never)]
     fn attend_command(&mut self, now: Time, tag: Tag, io: impl Fn(&HostInterface) -> u32, request: &Request) {
         self.note_read(request);
         if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut()) {

@@ -12,7 +12,7 @@ use crate::run::verify::Checker;
 
 impl Machine {
     /// Performs all pending actions of the translation layer and sets its timer. Only the event loop calls it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn perform_all(&mut self, now: Time) {
         loop {
             if !self.out.moves.is_empty() {
@@ -64,7 +64,7 @@ impl Machine {
     }
 
     /// Performs the pending actions.
-    #[inline]
+    #[inline(always)]
     fn perform_actions(&mut self, now: Time) {
         let mut at = 0;
         while let Some(action) = self.out.actions.get(at) {
@@ -77,12 +77,15 @@ impl Machine {
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
                 Action::Erase(op) if *plain_reads => nand.submit_erase(now, op, &mut NandView(world)),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
-                Action::Data { tag, bytes, end: Some(status) } if !*attended => {
-                    host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
-                    continue;
-                }
                 Action::Data { tag, bytes, end: Some(status) } if !*external => {
-                    self.attend_last_data(now, tag, bytes, status);
+                    if *attended {
+                        self.attend_last_data(tag);
+                    }
+                    let Machine { host_interface, world, .. } = self;
+                    host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
+                    if self.attended {
+                        self.attend_ended(tag, status);
+                    }
                     continue;
                 }
                 Action::Data { tag, bytes, end: status } => {
@@ -96,51 +99,51 @@ impl Machine {
                 }
             }
             let Some((tag, status)) = end else { continue };
+            if self.attended && !self.attend_end(now, tag, status) {
+                continue;
+            }
+            self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
             if self.attended {
-                self.attend_end(now, tag, status);
-            } else {
-                self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
+                self.attend_ended(tag, status);
             }
         }
         self.out.actions.clear();
     }
 
-    /// Passes on the last data of a read of a machine that is attended, and checks it if payload is kept.
-    fn attend_last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status) {
+    /// Notes in the trace, if there is one, what the last data of the read `tag` waited for.
+    #[inline(never)]
+    fn attend_last_data(&mut self, tag: Tag) {
         if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut())
             && self.ftl.take_buffer_wait(tag)
         {
             trace.buffered(tag);
         }
-        let Machine { host_interface, world, checker, data, .. } = self;
-        host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
-        if let Some(checker) = checker
-            && status.is_ok()
-        {
-            check_end(checker, data, host_interface, tag);
-        }
     }
 
-    /// Ends any command of a machine that is attended.
-    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) {
+    /// Notes the end of a command of a machine that is attended. Returns false if it is not to be completed yet.
+    #[inline(never)]
+    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) -> bool {
         if let Some(trace) = self.trace() {
             trace.ended(now, tag);
         }
-        let Machine { nand, host_interface, world, checker, data, external, mirror, ftl, .. } = self;
+        let Machine { nand, host_interface, data, external, mirror, ftl, .. } = self;
         if *external && status.is_ok() {
             // An external host gets the payload in front of the completion.
             host_interface.put(tag, data.data(tag));
-            if let Some(mirror) = mirror
-                && !ftl.settles(tag, |oldest| mirror.barrier(nand.store(), oldest))
-            {
-                return;
+            if let Some(mirror) = mirror {
+                return ftl.settles(tag, |oldest| mirror.barrier(nand.store(), oldest));
             }
         }
-        host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
-        if let Some(checker) = checker
+        true
+    }
+
+    /// Checks the payload of a command that has been completed, if it is kept.
+    #[inline(never)]
+    fn attend_ended(&mut self, tag: Tag, status: Status) {
+        if let Some(checker) = &mut self.checker
             && status.is_ok()
         {
-            check_end(checker, data, host_interface, tag);
+            check_end(checker, &self.data, &mut self.host_interface, tag);
         }
     }
 

@@ -401,6 +401,8 @@ struct Flight<'a, 's> {
     requests: Option<RequestLogs<'s>>,
     /// When the run ends, if not with its jobs.
     looks: Option<Looks>,
+    /// Completed requests at which the run is watched next, or ends.
+    watch_at: u64,
 }
 
 impl<'a> Flight<'a, '_> {
@@ -429,6 +431,7 @@ impl<'a> Flight<'a, '_> {
             failed: Vec::new(),
             requests: None,
             looks,
+            watch_at: 0,
         }
     }
 
@@ -452,6 +455,7 @@ impl<'a> Flight<'a, '_> {
         if let Some(mut looks) = self.looks.take() {
             if looks.is_due(self.recorder) {
                 looks.look(&self.view());
+                self.watch_at = looks.watch_at(self.watch_at);
             }
             self.looks = Some(looks);
         }
@@ -482,7 +486,7 @@ impl<'a> Flight<'a, '_> {
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
-        let (mut watched, mut completions) = (0, Vec::new());
+        let mut completions = Vec::new();
         loop {
             let wake = match self.issue()? {
                 Next::Finished => return Ok(()),
@@ -500,19 +504,21 @@ impl<'a> Flight<'a, '_> {
                 self.now = wake;
             }
             let done = self.player.completed();
-            if let Some(looks) = &self.looks
-                && looks.ends(done)
-            {
-                return Ok(());
-            }
-            if done >= watched {
-                watched = done + WATCH_EVERY;
+            if done >= self.watch_at {
+                if self.looks.as_ref().is_some_and(|looks| looks.ends(done)) {
+                    return Ok(());
+                }
+                self.watch_at = done + WATCH_EVERY;
                 self.course.sample(&self.machine.ftl().stats());
                 if self.requests.as_ref().is_some_and(|requests| !requests.are_written()) {
                     return Ok(());
                 }
                 let fraction = match &mut self.looks {
-                    Some(looks) => looks.limit(done, self.machine),
+                    Some(looks) => {
+                        let fraction = looks.limit(done, self.machine);
+                        self.watch_at = looks.watch_at(self.watch_at);
+                        fraction
+                    }
                     None => self.player.progress().fraction,
                 };
                 if !watch(Progress { fraction, now: self.now, done }) {

@@ -125,6 +125,11 @@ impl Looks {
         self.end.is_some() || requests >= self.until.requests
     }
 
+    /// Returns the number of requests at which the run is to be watched: at once if it ends, and at most `next`.
+    pub fn watch_at(&self, next: u64) -> u64 {
+        if self.end.is_some() { 0 } else { next.min(self.until.requests) }
+    }
+
     /// Returns how the run ended.
     pub fn reached(&self, view: &View<'_>, requests: u64) -> Reached {
         let end = self.end.unwrap_or(if self.ends(requests) { End::Requests } else { End::Jobs });
