@@ -57,7 +57,7 @@ mod catalog;
 pub mod device;
 mod engine;
 mod error;
-mod grow;
+mod growth;
 mod injected;
 mod map;
 mod mappable;
@@ -72,7 +72,7 @@ mod unnamed;
 
 pub use device::disk::Disk;
 pub use error::Error;
-pub use grow::grow;
+pub use growth::grow;
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
 #[cfg(not(feature = "injected-faults"))]

@@ -4,6 +4,7 @@
 //! tokens, oldest first, each as changes to the one before, then the last sync. The new file gets the name at once when
 //! it is complete and durable. A growth that fails or is killed leaves the old file.
 
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
 use nvmm::{Answer, Permissions, Request, Token};
@@ -43,8 +44,10 @@ pub fn grow(path: &Path, capacity: Option<u64>, space: Option<u64>) -> Result<()
     let unnamed = Unnamed::beside(&target).map_err(written())?;
     let file = open::open_file(&unnamed.reach(), true).map_err(written())?;
     file.set_len(shape.file_bytes()).map_err(written())?;
-    let permissions = target.metadata().map_err(written())?.permissions();
-    file.set_permissions(permissions).map_err(written())?;
+    let metadata = target.metadata().map_err(written())?;
+    // Only privileged processes can keep the owner of another user's file.
+    let _ = fchown(&file, Some(metadata.uid()), Some(metadata.gid()));
+    file.set_permissions(metadata.permissions()).map_err(written())?;
     let mut new = Memory::create_on(Disk::new(file, true), shape, DRAM, &name)?;
     for (token, _) in old.tokens()? {
         let mut reader = Reader::open(path, DRAM)?;
