@@ -89,7 +89,7 @@ fn jobs_with_a_length_keep_it_by_default() {
     };
     assert_eq!(unsized_only(READS), (100, false));
     assert_eq!(unsized_only("rw=randread\nbs=4k\niodepth=8"), (3000, true));
-    assert_eq!(unsized_only("rw=randread\nbs=4k\nruntime=1ms").1, false);
+    assert!(!unsized_only("rw=randread\nbs=4k\nruntime=1ms").1);
 }
 
 #[test]

@@ -89,11 +89,11 @@ fn row(drive: &Drive, job: &Job, cell: &Cell, seeds: u64) -> String {
         .collect();
     let cycles = cell.cycles.map_or(String::new(), |cycles| format!("{cycles:.0}"));
     format!(
-        "| `{}` 1/{} | {} | {} of {seeds} | {:.2} | {cycles} |{cells}\n",
+        "| `{}` 1/{} | {} | {} of {seeds} | {} | {cycles} |{cells}\n",
         drive.0,
         drive.1,
         job.name,
         cell.reached,
-        cell.requests as f64 / 1e6
+        cell.requests / 1000
     )
 }

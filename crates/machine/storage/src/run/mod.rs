@@ -442,7 +442,7 @@ impl<'a> Flight<'a, '_> {
     }
 
     fn view(&self) -> View<'_> {
-        let begin = self.begin.as_ref().map(|counters| counters.ftl.clone()).unwrap_or_default();
+        let begin = self.begin.as_ref().map(|counters| counters.ftl).unwrap_or_default();
         View { recorder: self.recorder, marks: &self.marks, machine: self.machine, begin: (begin, self.headroom) }
     }
 

@@ -50,7 +50,7 @@ impl View<'_> {
         points.truncate(recorder.closed());
         // The last point counts as incomplete.
         points.push(Point { at: recorder.ends(), span, ..Point::default() });
-        let (mut from, (mut counters, mut headroom)) = (recorder.origin(), self.begin.clone());
+        let (mut from, (mut counters, mut headroom)) = (recorder.origin(), self.begin);
         // The rule finds a warm-up in the rounding of a constant, too.
         if detects && spread(&points) > UNNOTICED * until.width {
             match detect(&points) {
@@ -60,7 +60,7 @@ impl View<'_> {
                 }
             }
             if let Some(mark) = self.marks.at(from) {
-                (counters, headroom) = (mark.counters.ftl.clone(), mark.state.headroom);
+                (counters, headroom) = (mark.counters.ftl, mark.state.headroom);
             }
         }
         let first = points.iter().position(|point| point.at > from && point.ios > 0).unwrap_or(points.len());
