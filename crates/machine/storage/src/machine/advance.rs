@@ -109,12 +109,9 @@ impl Machine {
                 return Handled { acts: true, stops: false };
             }
         };
-        if !self.plain_reads {
-            self.trace_read_end(now, id);
-        }
         self.ftl.done(id, status, self.nand.store(), &mut self.out);
         if !self.plain_reads {
-            self.end_read_ahead(now, id, status);
+            self.attend_read_end(now, id, status);
         }
         Handled { acts: true, stops: false }
     }

@@ -61,6 +61,13 @@ impl Machine {
         !reads.is_empty()
     }
 
+    /// Notes the end of a read of a machine with read-ahead or a trace.
+    #[inline(never)]
+    pub(super) fn attend_read_end(&mut self, now: Time, id: OpId, status: Status) {
+        self.trace_read_end(now, id);
+        self.end_read_ahead(now, id, status);
+    }
+
     /// Notes the end of a read of flash, and ends or submits the reads that waited for its pages. A read served from
     /// pages that had been read ahead was none of flash, and changes nothing.
     pub(super) fn end_read_ahead(&mut self, now: Time, id: OpId, status: Status) {

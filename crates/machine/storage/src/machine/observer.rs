@@ -4,7 +4,8 @@ use sim::{Client, Span, Time, Timeline, Track};
 
 use crate::trace::Trace;
 
-/// The recorders of a machine. One exists only if something is recorded, so that a machine without pays for one look.
+/// The recorders of a machine. One exists only if something is recorded, so that a machine without pays for one look; their
+/// calls are cold, so that what they need is in no register of a machine without.
 #[derive(Default)]
 pub(super) struct Observer {
     pub timeline: Option<Timeline>,
@@ -13,6 +14,8 @@ pub(super) struct Observer {
 
 impl Observer {
     /// Records that a track of the whole machine was busy.
+    #[cold]
+    #[inline(never)]
     pub fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         if let Some(timeline) = &mut self.timeline {
             timeline.span(track, name, from, to);
@@ -20,6 +23,8 @@ impl Observer {
     }
 
     /// Records that a track of the host interface worked for `client`.
+    #[cold]
+    #[inline(never)]
     pub fn interface(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
         self.span(track, name, span.from, span.to);
         if let Some(trace) = &mut self.trace {
@@ -28,6 +33,8 @@ impl Observer {
     }
 
     /// Records that a track of the flash, whose tracks begin at `first`, worked for `client`.
+    #[cold]
+    #[inline(never)]
     pub fn flash(&mut self, first: u32, track: Track, client: Client, name: &'static str, span: Span) {
         self.span(Track(first + track.0), name, span.from, span.to);
         if let Some(trace) = &mut self.trace {

@@ -112,9 +112,8 @@ impl Machine {
                     match event {
                         Event::Flash(event) => match self.nand.handle(now, event, &mut NandView(&mut self.world)) {
                             Some(done) if done.kind == nand::OpKind::Read => {
-                                self.trace_read_end(now, done.id);
                                 self.end(done.id, done.status);
-                                self.end_read_ahead(now, done.id, done.status);
+                                self.attend_read_end(now, done.id, done.status);
                             }
                             Some(done) => {
                                 self.apply_write(done);

@@ -32,7 +32,6 @@ impl Machine {
     }
 
     /// Notes the end of a read of flash, or of pages that were read ahead, in the trace if there is one.
-    #[inline(never)]
     pub(super) fn trace_read_end(&mut self, now: Time, id: OpId) {
         if let Some(trace) = self.trace() {
             trace.read(now, id);

@@ -286,6 +286,7 @@ pub fn run_logged(
         go_on
     };
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
+    flight.attends |= requests.is_some();
     flight.requests = requests;
     match flight.fly(&mut watch) {
         Err(RunError::Interrupted) if partial => {}
@@ -403,6 +404,8 @@ struct Flight<'a, 's> {
     looks: Option<Looks>,
     /// Completed requests at which the run is watched next, or ends.
     watch_at: u64,
+    /// Requests are logged, or may end their jobs by their latency.
+    attends: bool,
 }
 
 impl<'a> Flight<'a, '_> {
@@ -415,6 +418,7 @@ impl<'a> Flight<'a, '_> {
     ) -> Self {
         let headroom = machine.ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
+        let attends = player.limits_latency();
         Flight {
             machine,
             player,
@@ -432,6 +436,7 @@ impl<'a> Flight<'a, '_> {
             requests: None,
             looks,
             watch_at: 0,
+            attends,
         }
     }
 
@@ -551,10 +556,19 @@ impl<'a> Flight<'a, '_> {
             }
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
+        if self.attends || !status.is_ok() {
+            self.attend(io, &Ended { job, op, bytes, status, due, issued, submitted, at }, measured);
+        }
+    }
+
+    /// Logs the request `io` that has ended, if logs are written, and ends its job if it failed or took too long.
+    #[inline(never)]
+    fn attend(&mut self, io: u32, ended: &Ended, measured: bool) {
+        let Ended { job, op, status, due, at, .. } = *ended;
         if let Some(requests) = &mut self.requests
             && let Some(traced) = self.machine.traced(at, io)
         {
-            requests.add(&Ended { job, op, bytes, status, due, issued, submitted, at }, traced, measured);
+            requests.add(ended, traced, measured);
         }
         if !status.is_ok() && self.player.failed(job, op) {
             self.failed.push(FailedJob { job, status: Some(status), at });

@@ -36,6 +36,11 @@ impl OnError {
 }
 
 impl Player {
+    /// Returns whether the latency of a request may end its job.
+    pub fn limits_latency(&self) -> bool {
+        self.limits_latency
+    }
+
     /// Reports that a request of type `op` of job `index` has failed, after [`complete`](Self::complete). Returns
     /// whether that ends the job.
     pub fn failed(&mut self, index: u16, op: Op) -> bool {
