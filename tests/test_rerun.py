@@ -57,6 +57,13 @@ def test_a_job_on_standard_input_is_stored(place: Path, monkeypatch: pytest.Monk
     assert nandram.rerun("out")
 
 
+def test_a_run_whose_requests_were_logged_is_logged_again(place: Path) -> None:
+    assert call("run", "mqsim-default", "job.fio", "-o", "out", "--request-log", "requests.parquet") == 0
+    found = nandram.rerun("out")
+    assert "breakdown.parquet" in found.same
+    assert not found.differing
+
+
 def test_what_differs_is_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("run", "slow.toml", "job.fio", "-o", "out") == 0
     capsys.readouterr()

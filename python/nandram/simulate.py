@@ -108,8 +108,8 @@ def run(
 
         log = Writer(request_log)
     try:
-        given = (system.source, list(system.changes), name, options, progress)
-        found = _core.run(*given, None if log is None else log.add)
+        taken = None if log is None else log.add
+        found = _core.run(system.source, list(system.changes), name, options, progress, taken)
     except BaseException:
         if log is not None:
             log.discard()

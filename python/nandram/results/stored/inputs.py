@@ -169,8 +169,8 @@ class Stored:
         made = f"version {self.version}, commit {self.commit or 'unknown'}"
         return f"made by another build: {made}; this is version {_version()}, commit {commit() or 'unknown'}"
 
-    def run(self, progress: "Progress | None" = None) -> "Result":
-        """Run the inputs again, from their copies. Raises `UserError`."""
+    def run(self, progress: "Progress | None" = None, request_log: Path | None = None) -> "Result":
+        """Run the inputs again, from their copies; `request_log` as in `nandram.run`. Raises `UserError`."""
         from nandram.simulate import run
         from nandram.system import System
 
@@ -186,7 +186,8 @@ class Stored:
                 staged = str(place / "workload" / self.workload)
                 names += [(staged, workload), (_folder_of(staged), _folder_of(workload))]
                 workload = staged
-            found = run(System(system, tuple(given.changes)), workload, progress=progress, **given.options)
+            changed = System(system, tuple(given.changes))
+            found = run(changed, workload, progress=progress, request_log=request_log, **given.options)
         for here, there in names:
             found.rename(here, there)
         found.inputs = replace(given, source=self)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
 from nandram.results import output
-from nandram.results.result import read_result
+from nandram.results.result import Result, read_result
 from nandram.results.stored import inputs
 
 if TYPE_CHECKING:
@@ -52,19 +52,26 @@ def rerun(
     stored = inputs.read(Path(folder))
     if any(note.kind == "interrupted" for note in old.validity):
         raise UserError(f"{folder}: found an interrupted run, expected a complete one")
-    new = stored.run(progress)
+    with TemporaryDirectory(prefix="nandram-") as place:
+        before = output.sums(Path(folder))
+        # Where the time of the requests goes is in the folder if each was logged.
+        log = Path(place) / "requests.parquet" if f"{output.OPTIONAL}.parquet" in before else None
+        new = stored.run(progress, log)
+        _check_inputs(folder, stored, old, new)
+        after = output.sums(output.write(new, Path(output_folder or Path(place) / "out")))
+    same = tuple(name for name in before if before[name] == after.get(name))
+    differing = tuple(name for name in before if name not in same)
+    lines = [*_differences("manifest", old.manifest, new.manifest), *_differences("summary", old.summary, new.summary)]
+    return Rerun(same, differing, tuple(lines[:LINES_MAX]), stored.other_program())
+
+
+def _check_inputs(folder: str | os.PathLike[str], stored: inputs.Stored, old: Result, new: Result) -> None:
+    """Raise `UserError` if an input that is not stored has changed."""
     for what in ("system", "workload"):
         key = f"{what}_sha256"
         if old.manifest[key] != new.manifest[key] and getattr(stored, what) is None:
             named = getattr(stored.inputs, what)
             raise UserError(f"{folder}: {what}: {named} has changed since the run, and the folder has no copy")
-    with TemporaryDirectory(prefix="nandram-") as place:
-        written = output.write(new, Path(output_folder or place))
-        before, after = output.sums(Path(folder)), output.sums(written)
-    same = tuple(name for name in before if before[name] == after.get(name))
-    differing = tuple(name for name in before if name not in same)
-    lines = [*_differences("manifest", old.manifest, new.manifest), *_differences("summary", old.summary, new.summary)]
-    return Rerun(same, differing, tuple(lines[:LINES_MAX]), stored.other_program())
 
 
 def _differences(path: str, old: Any, new: Any) -> Iterator[str]:
