@@ -122,13 +122,13 @@ def _play(command: list[str], folder: Path) -> None:
 
     native, stopped = _core.run, []
 
-    def few(system: str, sets: list[str], workload: str, options: object, progress: object) -> object:
+    def few(system: str, sets: list[str], workload: str, options: object, progress: object, log: object) -> object:
         def more(_fraction: float, _simulated_s: float, done: int) -> bool:
             if done >= REQUESTS:
                 stopped.append(done)
             return not stopped
 
-        return native(system, sets, workload, options, more)  # type: ignore[arg-type]
+        return native(system, sets, workload, options, more, log)  # type: ignore[arg-type]
 
     def made(works: "list[Work]", measures: dict[str, str], jobs: int) -> "Iterator[Row]":
         for work in works[:RUNS]:

@@ -43,6 +43,7 @@ LARGER = {
     "parts/nvmm/src/durability/mod.rs Due": "reasons for a commit, each set and cleared by itself",
     "parts/nvmm/src/space/collect.rs Collector": "two settings of the caller, and what one collection has found so far",
     "parts/nvmm/src/table/status.rs Permissions": "a record: the permissions of a page, one flag each",
+    "machine/storage/src/machine/mod.rs Machine": "flags that each event looks at, in place of what they stand for",
 }
 CRATES = sorted(path.parent for path in ROOT.glob("crates/*/*/Cargo.toml"))
 FEATURE = "injected-faults"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nandram.guest import archive as reader
-from nandram.guest.archive import unpack
 from nandram.guest.errors import GuestError
+from nandram.guest.output import archive as reader
+from nandram.guest.output.archive import unpack
 
 CONTENT = b"content"
 KINDS = {

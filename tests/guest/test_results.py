@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nandram.guest.results import Status, Tail
+from nandram.guest.output.results import Status, Tail
 
 
 def test_a_tail_passes_on_what_is_appended(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def fraction(name: str, text: str) -> float:
 
 
 class _Lines:
-    """Progress in lines: one for each stage, and one for each half minute of it."""
+    """Progress in lines: one for each stage, and one every half minute."""
 
     EVERY_S = 30.0
 
@@ -191,7 +191,7 @@ class _Lines:
 def _progress() -> Iterator[tuple["Told | None", Callable[[str], None] | None]]:
     """Yield the functions that report finished runs and the current stage.
 
-    Without a terminal, each stage is a line on standard error, and so is each half minute of it.
+    Without a terminal, a line on standard error says so for each stage, and every half minute.
     """
     from nandram.cli.terminal.progress import counted_progress
 

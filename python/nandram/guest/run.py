@@ -11,7 +11,6 @@ from pathlib import Path
 
 from nandram.errors import UserError
 from nandram.folders import check as check_folder
-from nandram.guest.archive import unpack
 from nandram.guest.children import Children, children, last_line
 from nandram.guest.cpio import write_archive
 from nandram.guest.deadline import Deadline
@@ -19,8 +18,9 @@ from nandram.guest.drive import Drive
 from nandram.guest.errors import GuestError
 from nandram.guest.folder import Kernel, Programs
 from nandram.guest.initramfs import NVME_DRIVE, Copy, Module, members
+from nandram.guest.output.archive import unpack
+from nandram.guest.output.results import Status, Tail
 from nandram.guest.qemu import PORTS, Machine, command_line
-from nandram.guest.results import Status, Tail
 
 RECORD = "guest.json"
 _TEXTS = {"stdout": "stdout.txt", "stderr": "stderr.txt", "kernel": "kernel.txt"}

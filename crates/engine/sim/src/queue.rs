@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::Time;
+use crate::rarely::rarely;
 use crate::timeline::Track;
 use crate::{Client, Span};
 
@@ -219,7 +220,7 @@ impl<E: Copy + Default> EventQueue<E> {
         self.order += 1 << 8;
         let lane = &self.lanes[number];
         if time < lane.last {
-            return self.push_astray(key, event);
+            return rarely(self, move |it| it.push_astray(key, event));
         }
         // Usually the lane is neither empty nor full.
         if lane.waiting().wrapping_add(1) <= 1 {
@@ -243,10 +244,10 @@ impl<E: Copy + Default> EventQueue<E> {
         // A lane's first event comes here.
         let number = (key.order & 0xff) as usize;
         if number >= ASTRAY {
-            refuse_lane(number);
+            rarely(self, move |_| panic!("lane {number} of {ASTRAY}"))
         }
         if self.lanes[number].waiting() == u8::MAX {
-            return self.push_astray(key, event);
+            return rarely(self, move |it| it.push_astray(key, event));
         }
         self.put(number, key, event);
         self.put_head(key);
@@ -368,7 +369,6 @@ impl<E: Copy + Default> EventQueue<E> {
 
     /// Adds an entry that is out of its lane's order, or whose lane is full. An event in the past is before all others,
     /// and refused as the first of all.
-    #[cold]
     fn push_astray(&mut self, key: Key, event: E) {
         let key = Key { order: key.order & !0xff | ASTRAY as u64, ..key };
         let entry = Entry { key, event };
@@ -418,13 +418,6 @@ impl<E: Copy + Default> EventQueue<E> {
             None => self.drop_first(),
         }
     }
-}
-
-/// Panics over a lane that there is not. A function of its own, so that its message takes no room on the stack of a push.
-#[cold]
-#[inline(never)]
-fn refuse_lane(number: usize) -> ! {
-    panic!("lane {number} of {ASTRAY}")
 }
 
 /// Inserts `key` into the descending order of heads, of which the place `last` is free. The first entry stays in place.

@@ -215,7 +215,7 @@ impl Engine {
 
     /// Stages `bytes` of the command's data for transfer. Returns the time at which they have passed the controller's
     /// memory.
-    #[inline(always)]
+    #[inline]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         if command.state != CommandState::Running || !stages(command.request.op, op) || bytes > command.left {

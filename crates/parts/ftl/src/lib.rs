@@ -164,7 +164,6 @@ impl Ftl {
     }
 
     /// Accepts the data of the write `tag`, which arrived in the controller after [`Action::Ready`].
-    #[inline(always)]
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
         self.requests.activity.write(now);
         self.store(tag, out);
@@ -362,7 +361,7 @@ impl Ftl {
     }
 
     /// Marks flash unit `unit` of `block` invalid; its block may become empty.
-    #[inline(always)]
+    #[inline]
     fn clear_valid(&mut self, block: u32, unit: u32) {
         let (left, usage) = self.space.blocks.clear_valid(block, unit);
         if usage == Use::Victim {

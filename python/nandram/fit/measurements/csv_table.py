@@ -33,7 +33,7 @@ def read_csv(path: Path, text: str) -> Measurements:
     ``lat_mean_UNIT``, and percentiles such as ``clat_p50_UNIT`` or ``lat_p999_UNIT`` (the 99.9th). UNIT is ns, us, ms
     or s.
 
-    Other columns are named in a remark and not read. A row without one of the percentiles 50 and 99 has no error of it.
+    Other columns are named in a remark and not read. A row may lack the percentiles 50 and 99.
     """
     lines = [line if not line.startswith("#") else "\n" for line in text.splitlines(keepends=True)]
     reader = csv.reader(io.StringIO("".join(lines)))

@@ -3,7 +3,7 @@
 use host::Completed;
 use media::{OpId, Request, Status, Tag};
 use nand::Done;
-use sim::Time;
+use sim::{Time, rarely};
 
 use super::{Completion, Event, HostInterfaceView, Machine, NandView};
 use host_interface::hmb::Switched;
@@ -111,15 +111,14 @@ impl Machine {
         };
         self.ftl.done(id, status, self.nand.store(), &mut self.out);
         if !self.plain_reads {
-            self.attend_read_end(now, id, status);
+            rarely(self, move |it| it.attend_read_end(now, id, status));
         }
         Handled { acts: true, stops: false }
     }
 
     /// Reports the end of an operation to the translation layer, outside the path of most reads.
-    #[inline(never)]
     pub(super) fn end(&mut self, id: OpId, status: Status) {
-        self.ftl.done(id, status, self.nand.store(), &mut self.out);
+        rarely(self, move |it| it.ftl.done(id, status, it.nand.store(), &mut it.out));
     }
 
     /// Acts on the listed outputs of the host interface.
@@ -145,9 +144,10 @@ impl Machine {
     /// Passes a command to the translation layer. `io` returns the number of its request.
     #[inline(always)]
     fn command(&mut self, now: Time, tag: Tag, io: impl Fn(&HostInterface) -> u32, request: &Request) {
-        // Copies, so that the request itself need not be in memory.
         if self.attended {
-            self.attend_command(now, tag, io, &{ *request });
+            // A copy, so that the request itself need not be in memory.
+            let request = *request;
+            rarely(self, move |it| it.attend_command(now, tag, io, &request));
         }
         self.ftl.command(now, tag, request, &mut self.out);
     }
@@ -173,13 +173,12 @@ impl Machine {
     /// Handles the arrival of a write's data in the controller.
     fn arrived(&mut self, now: Time, tag: Tag) {
         if self.attended {
-            self.attend_data(now, tag);
+            rarely(self, move |it| it.attend_data(now, tag));
         }
         self.ftl.arrived(now, tag, &mut self.out);
     }
 
     /// Takes the data of a write that has arrived, if payload is kept.
-    #[inline(never)]
     fn attend_data(&mut self, now: Time, tag: Tag) {
         if let Some(checker) = &mut self.checker {
             self.host_interface.take(tag, self.data.data_mut(tag));
@@ -225,7 +224,6 @@ impl Machine {
 
     /// Notes a new command: as a part of a stream if the drive reads ahead, in the trace if there is one, and opens its data
     /// if payload is kept. The data of a write are generated here.
-    #[inline(never)]
     fn attend_command(&mut self, now: Time, tag: Tag, io: impl Fn(&HostInterface) -> u32, request: &Request) {
         self.note_read(request);
         if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut()) {

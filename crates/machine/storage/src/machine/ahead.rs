@@ -2,7 +2,7 @@
 
 use media::{Action, Class, Op, OpId, ReadOp, Request, Status};
 use read_ahead::Served;
-use sim::Time;
+use sim::{Time, rarely};
 
 use super::{AHEAD, Event, Machine, NandView};
 
@@ -39,9 +39,8 @@ impl Machine {
     }
 
     /// Submits a read of flash, outside the path of most reads.
-    #[inline(never)]
     pub(super) fn submit_read(&mut self, now: Time, op: ReadOp) {
-        self.nand.submit_read(now, op, &mut NandView(&mut self.world));
+        rarely(self, move |it| it.nand.submit_read(now, op, &mut NandView(&mut it.world)));
     }
 
     /// Begins to read ahead what is due, behind the reads of the commands that made it due. Returns true if there may be
@@ -62,7 +61,6 @@ impl Machine {
     }
 
     /// Notes the end of a read of a machine with read-ahead or a trace.
-    #[inline(never)]
     pub(super) fn attend_read_end(&mut self, now: Time, id: OpId, status: Status) {
         self.trace_read_end(now, id);
         self.end_read_ahead(now, id, status);

@@ -3,7 +3,7 @@
 use media::{Actions, OpId, Status};
 use nand::{Nand, PayloadKind, TagBuffers};
 use read_ahead::ReadAhead;
-use sim::{Client, EventQueue, Lane, Schedule, Span, Streams, Time, Timeline, Track};
+use sim::{Client, EventQueue, Lane, Schedule, Span, Streams, Time, Timeline, Track, rarely};
 
 use crate::run::verify::Checker;
 use host_interface::HostInterface;
@@ -89,7 +89,7 @@ impl World {
     #[inline]
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         if let Some(observer) = &mut self.observer {
-            observer.span(track, name, from, to);
+            rarely(observer, move |it| it.span(track, name, from, to));
         }
     }
 }
@@ -111,7 +111,7 @@ impl Schedule<host_interface::Event> for HostInterfaceView<'_> {
     #[inline]
     fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
         if let Some(observer) = &mut self.0.observer {
-            observer.interface(track, client, name, since, span);
+            rarely(observer, move |it| it.interface(track, client, name, since, span));
         }
     }
 }
@@ -129,7 +129,7 @@ impl Schedule<nand::Event> for NandView<'_> {
     fn served(&mut self, track: Track, client: Client, name: &'static str, _: Time, span: Span) {
         let first = self.0.nand_tracks;
         if let Some(observer) = &mut self.0.observer {
-            observer.flash(first, track, client, name, span);
+            rarely(observer, move |it| it.flash(first, track, client, name, span));
         }
     }
 }

@@ -14,8 +14,6 @@ pub(super) struct Observer {
 
 impl Observer {
     /// Records that a track of the whole machine was busy.
-    #[cold]
-    #[inline(never)]
     pub fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         if let Some(timeline) = &mut self.timeline {
             timeline.span(track, name, from, to);
@@ -23,8 +21,6 @@ impl Observer {
     }
 
     /// Records that a track of the host interface worked for `client`.
-    #[cold]
-    #[inline(never)]
     pub fn interface(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
         self.span(track, name, span.from, span.to);
         if let Some(trace) = &mut self.trace {
@@ -33,8 +29,6 @@ impl Observer {
     }
 
     /// Records that a track of the flash, whose tracks begin at `first`, worked for `client`.
-    #[cold]
-    #[inline(never)]
     pub fn flash(&mut self, first: u32, track: Track, client: Client, name: &'static str, span: Span) {
         self.span(Track(first + track.0), name, span.from, span.to);
         if let Some(trace) = &mut self.trace {

@@ -5,7 +5,7 @@ use host_interface::HostInterface;
 use host_interface::external::{Access, Lines};
 use media::{Action, Op, OpId, ReadOp, Status, Tag};
 use nand::TagBuffers;
-use sim::Time;
+use sim::{Time, rarely};
 
 use super::{Event, HostInterfaceView, Machine, NandView, TIMER};
 use crate::run::verify::Checker;
@@ -18,8 +18,49 @@ impl Machine {
             if !self.out.moves.is_empty() {
                 self.perform_moves();
             }
-            self.perform_actions(now);
-            if !self.later || !self.perform_later(now) {
+            let mut at = 0;
+            while let Some(action) = self.out.actions.get(at) {
+                at += 1;
+                let Machine { nand, host_interface, world, external, attended, plain_reads, .. } = self;
+                // A command that ends with the action, and its status.
+                let mut end = None;
+                match *action {
+                    Action::Read(op) if *plain_reads => nand.submit_read(now, op, &mut NandView(world)),
+                    Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
+                    Action::Erase(op) if *plain_reads => nand.submit_erase(now, op, &mut NandView(world)),
+                    Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
+                    Action::Data { tag, bytes, end: Some(status) } if !*external => {
+                        if *attended {
+                            rarely(self, move |it| it.attend_last_data(tag));
+                        }
+                        let Machine { host_interface, world, .. } = self;
+                        host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
+                        if self.attended {
+                            rarely(self, move |it| it.attend_ended(tag, status));
+                        }
+                        continue;
+                    }
+                    Action::Data { tag, bytes, end: status } => {
+                        host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
+                        end = status.map(|status| (tag, status));
+                    }
+                    Action::Complete { tag, status } => end = Some((tag, status)),
+                    rare => {
+                        rarely(self, move |it| it.perform_rare(now, rare));
+                        continue;
+                    }
+                }
+                let Some((tag, status)) = end else { continue };
+                if self.attended && !rarely(self, move |it| it.attend_end(now, tag, status)) {
+                    continue;
+                }
+                self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
+                if self.attended {
+                    rarely(self, move |it| it.attend_ended(tag, status));
+                }
+            }
+            self.out.actions.clear();
+            if !self.later || !rarely(self, move |it| it.perform_later(now)) {
                 break;
             }
         }
@@ -41,7 +82,6 @@ impl Machine {
 
     /// Performs what waits until all actions are performed: ends barriers, then begins to read ahead. Returns true if there
     /// may be actions to perform.
-    #[inline(never)]
     fn perform_later(&mut self, now: Time) -> bool {
         if !self.barriers.is_empty() && self.end_barriers() {
             return true;
@@ -63,55 +103,7 @@ impl Machine {
         durable
     }
 
-    /// Performs the pending actions.
-    #[inline(always)]
-    fn perform_actions(&mut self, now: Time) {
-        let mut at = 0;
-        while let Some(action) = self.out.actions.get(at) {
-            at += 1;
-            let Machine { nand, host_interface, world, external, attended, plain_reads, .. } = self;
-            // A command that ends with the action, and its status.
-            let mut end = None;
-            match *action {
-                Action::Read(op) if *plain_reads => nand.submit_read(now, op, &mut NandView(world)),
-                Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
-                Action::Erase(op) if *plain_reads => nand.submit_erase(now, op, &mut NandView(world)),
-                Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
-                Action::Data { tag, bytes, end: Some(status) } if !*external => {
-                    if *attended {
-                        self.attend_last_data(tag);
-                    }
-                    let Machine { host_interface, world, .. } = self;
-                    host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
-                    if self.attended {
-                        self.attend_ended(tag, status);
-                    }
-                    continue;
-                }
-                Action::Data { tag, bytes, end: status } => {
-                    host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
-                    end = status.map(|status| (tag, status));
-                }
-                Action::Complete { tag, status } => end = Some((tag, status)),
-                rare => {
-                    self.perform_rare(now, rare);
-                    continue;
-                }
-            }
-            let Some((tag, status)) = end else { continue };
-            if self.attended && !self.attend_end(now, tag, status) {
-                continue;
-            }
-            self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
-            if self.attended {
-                self.attend_ended(tag, status);
-            }
-        }
-        self.out.actions.clear();
-    }
-
     /// Notes in the trace, if there is one, what the last data of the read `tag` waited for.
-    #[inline(never)]
     fn attend_last_data(&mut self, tag: Tag) {
         if let Some(trace) = self.world.observer.as_mut().and_then(|observer| observer.trace.as_mut())
             && self.ftl.take_buffer_wait(tag)
@@ -121,7 +113,6 @@ impl Machine {
     }
 
     /// Notes the end of a command of a machine that is attended. Returns false if it is not to be completed yet.
-    #[inline(never)]
     fn attend_end(&mut self, now: Time, tag: Tag, status: Status) -> bool {
         if let Some(trace) = self.trace() {
             trace.ended(now, tag);
@@ -138,7 +129,6 @@ impl Machine {
     }
 
     /// Checks the payload of a command that has been completed, if it is kept.
-    #[inline(never)]
     fn attend_ended(&mut self, tag: Tag, status: Status) {
         if let Some(checker) = &mut self.checker
             && status.is_ok()
@@ -157,7 +147,6 @@ impl Machine {
     }
 
     /// Performs an action that most requests do not have.
-    #[inline(never)]
     fn perform_rare(&mut self, now: Time, action: Action) {
         if let Action::Read(op) = &action {
             self.trace_read(now, op);

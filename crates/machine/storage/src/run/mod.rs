@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use ftl::config::ConfigError;
 use ftl::{Headroom, MountReport};
 use nand::PayloadKind;
-use sim::{Streams, Time};
+use sim::{Streams, Time, rarely};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Logs, Next, Options, Player, Replay, Workload};
 
 use crate::machine::{Completion, Machine};
@@ -557,12 +557,13 @@ impl<'a> Flight<'a, '_> {
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
         if self.attends || !status.is_ok() {
-            self.attend(io, &Ended { job, op, bytes, status, due, issued, submitted, at }, measured);
+            rarely(self, move |it| {
+                it.attend(io, &Ended { job, op, bytes, status, due, issued, submitted, at }, measured)
+            });
         }
     }
 
     /// Logs the request `io` that has ended, if logs are written, and ends its job if it failed or took too long.
-    #[inline(never)]
     fn attend(&mut self, io: u32, ended: &Ended, measured: bool) {
         let Ended { job, op, status, due, at, .. } = *ended;
         if let Some(requests) = &mut self.requests

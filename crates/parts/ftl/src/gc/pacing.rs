@@ -235,7 +235,7 @@ impl Ftl {
 
     /// Returns the number of copies that a parallel unit may have in flight while it collects `scan`: as many as its
     /// shortage requires, at most its `quota`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn copies_allowed(&self, quota: u32, scan: GcScan, shortage: i64) -> u32 {
         let gain = (self.capacity_of(scan.block) - i64::from(scan.valid)).max(1);
         let copies = (shortage.max(0) as u64 * u64::from(scan.valid) / gain as u64) as i64;

@@ -113,7 +113,7 @@ pub(crate) struct LogKeys {
     pub average: Time,
     pub maximum: bool,
     pub offset: bool,
-    /// Priority of every request, as it is written.
+    /// Priority of every request in a log.
     pub priority: &'static str,
     pub per_job: bool,
 }

@@ -2,7 +2,7 @@
 
 The archive is as busybox's and GNU's ``tar`` write it: headers of POSIX.1-1988 with GNU's long names, or the extended
 headers of POSIX.1-2001. Only regular files and folders are unpacked; every other kind of member is named. Each name is
-opened component by component beneath the output folder, without following links, so that nothing outside of it is
+opened component by component beneath the output folder, without following links, so that nothing outside the folder is
 created, changed or read.
 """
 
@@ -87,7 +87,7 @@ def unpack(archive: Path, into: Path) -> tuple[list[str], list[str]]:
 
 
 def shown(name: bytes) -> str:
-    """Return a member's name as it is printed: without what a terminal would obey."""
+    """Return a member's name for a terminal: without what one would obey."""
     text = name.removeprefix(b"./").rstrip(b"/").decode("utf-8", "backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 

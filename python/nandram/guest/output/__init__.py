@@ -1,0 +1,1 @@
+"""A guest's output as it comes, and the archive of its files."""
