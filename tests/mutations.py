@@ -122,7 +122,9 @@ def _play(command: list[str], folder: Path) -> None:
 
     native, stopped = _core.run, []
 
-    def few(system: str, sets: list[str], workload: str, options: object, progress: object, log: object) -> object:
+    def few(
+        system: str, sets: list[str], workload: str, options: object, progress: object, log: object = None
+    ) -> object:
         def more(_fraction: float, _simulated_s: float, done: int) -> bool:
             if done >= REQUESTS:
                 stopped.append(done)
