@@ -4,7 +4,6 @@ import io
 import os
 import random
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
@@ -201,7 +200,7 @@ def test_mutated_archives_write_nothing_outside(tmp_path: Path) -> None:
     outside, out = tmp_path / "outside", tmp_path / "place" / "out"
     outside.mkdir()
     (outside / "kept").write_bytes(b"mine")
-    damaged, unpacked, began = 0, 0, time.process_time()
+    damaged, unpacked = 0, 0
     for number in range(MUTANTS):
         if number % 20 == 0:
             form = rng.choice([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
@@ -234,4 +233,3 @@ def test_mutated_archives_write_nothing_outside(tmp_path: Path) -> None:
     assert not any(path.is_symlink() for path in out.rglob("*"))
     assert damaged > MUTANTS / 10
     assert unpacked > MUTANTS / 10
-    assert time.process_time() - began < 600

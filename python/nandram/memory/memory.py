@@ -267,10 +267,10 @@ class Memory(Opened):
     def grow(self, capacity: "str | int | None" = None, space: "str | int | None" = None) -> None:
         """Enlarge the memory: the bytes that can be allocated, and those in the file for data and saved states.
 
-        Sizes are as on creation; what is not given stays, but `space` becomes at least twice the capacity. Syncs, and
-        copies all data to a new file that then takes the place of the old one, so the disk needs room for both. Tokens,
-        names and addresses stay; temporary areas are gone, as after closing. Arrays and buffers must be deleted before,
-        as for closing. If it fails or is killed, the memory is unchanged.
+        Sizes are as on creation. A size that is not given stays, but `space` becomes at least twice the capacity.
+        Syncs, and copies all data to a new file that then takes the place of the old one, so the disk needs room for
+        both. Tokens, names and addresses stay; temporary areas are gone, as after closing. Arrays and buffers must be
+        deleted before, as for closing. If it fails or is killed, the memory is unchanged.
         """
         self._file.grow(size_text("capacity", capacity), size_text("space", space))
 

@@ -198,7 +198,7 @@ fn a_killed_growth_leaves_the_old_memory() {
     assert!(killed == 20 && grown > 0, "{killed} killed, {grown} grown");
 }
 
-/// An opener that waited for the lock of the old file must not write to it: nobody would read that.
+/// An opener that waited for the lock of the old file must not write to it, since that file is gone.
 #[test]
 fn writers_that_wait_meanwhile_lose_nothing() {
     let place = TempFile::new("grow-race");

@@ -61,7 +61,7 @@ impl Known {
 /// How a run ended, and what it knows of its measures.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// What was wanted.
+    /// The rule by which the run was to end.
     pub until: Until,
     /// What ended the run.
     pub end: End,

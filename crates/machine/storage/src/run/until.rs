@@ -20,8 +20,8 @@ pub const CYCLES: u64 = 10;
 /// Minimum number of windows after the warm-up: two lengths of batches.
 const WINDOWS_MIN: usize = 2 * BATCHES_MIN;
 /// Difference between a prepared drive that collects and one after a long run, as a part of each measure. Calibrated:
-/// 64,050 random writes per second on `nvme-client-tlc` at 1/18 in the first seconds, 63,910 in the minute that follows;
-/// `docs/steady-start.md` has the other presets, within 1 %.
+/// 64,050 random writes per second on `nvme-client-tlc` at 1/18 in the first seconds, 63,910 in the minute that follows.
+/// Other presets differ more (`docs/steady-start.md`): after a first interval `hmb-b` by 3 to 6 %, `ddrssd` by 1 to 2 %.
 const PREPARED: f64 = 0.005;
 /// Difference between the windows' mean times, as a part of the width that is wanted, that needs no warm-up.
 const UNNOTICED: f64 = 0.1;
@@ -42,7 +42,7 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Returns what is known of the measures, which are wanted `until` their intervals are narrow. `detects`: finds the
+    /// Returns the measures and their intervals, which are to become as narrow as `until` says. `detects`: finds the
     /// warm-up; `is_full`: the drive was prepared as one that collects.
     fn known(&self, until: Until, detects: bool, is_full: bool) -> Known {
         let (recorder, span) = (self.recorder, self.recorder.window());

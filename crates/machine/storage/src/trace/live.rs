@@ -204,7 +204,7 @@ impl Live {
         self.gap = Part::Messages;
     }
 
-    /// Adds what was kept: nothing that ends later is on the critical path.
+    /// Adds the read and the transfers that were kept: nothing that ends later is on the critical path.
     #[inline]
     fn settle(&mut self) {
         if let Some(piece) = self.piece.take() {
