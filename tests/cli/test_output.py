@@ -80,7 +80,7 @@ def test_without_a_command_the_help_is_shown(folder: Path, command: str) -> None
     assert (found.returncode, found.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("command", [f"run {TINY} long.fio", f"compare {TINY} {TINY} long.fio --jobs 1"])
+@pytest.mark.parametrize("command", [f"run {TINY} long.fio", f"compare {TINY} {TINY} long.fio --jobs 1 --until job"])
 def test_an_interruption_is_one_line(folder: Path, command: str) -> None:
     (folder / "long.fio").write_text("[job]\nrw=randread\nbs=4k\ntime_based\nruntime=100000\nnorandommap\n")
     process = subprocess.Popen(
