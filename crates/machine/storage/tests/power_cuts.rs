@@ -19,6 +19,7 @@ fn history(seed: u64, injected: ftl::InjectedFault) -> Counts {
     let mut world = World::new(&drawn, seed, injected);
     for life in 0..1 + rng.below(3) {
         let busy = pick(&mut rng, &[0.02, 0.1, 0.3]);
+        world.hold_overwrites(seed * 8 + life);
         for _ in 0..300 + rng.below(1500) {
             world.step(busy);
         }
@@ -98,6 +99,7 @@ fn histories_of_whole_machines_lose_nothing() {
         sum.found_entries += counts.found_entries;
         sum.returns += counts.returns;
         sum.switches += counts.switches;
+        sum.held += counts.held;
         sum.ahead += counts.ahead;
         sum.late += counts.late;
     }
@@ -105,8 +107,16 @@ fn histories_of_whole_machines_lose_nothing() {
     // Histories without events of each kind prove nothing.
     if count >= 500 {
         assert!(sum.busy_cuts * 2 > sum.cuts, "{sum:?}");
-        let flash =
-            [sum.torn_pages, sum.torn_blocks, sum.unreadable, sum.erases, sum.failures, sum.map_reads, sum.ahead];
+        let flash = [
+            sum.torn_pages,
+            sum.torn_blocks,
+            sum.unreadable,
+            sum.erases,
+            sum.failures,
+            sum.map_reads,
+            sum.ahead,
+            sum.held,
+        ];
         assert!(flash.iter().all(|n| *n * 20 > count), "{sum:?}");
         let host_memory = [sum.losses, sum.lost_units, sum.found_entries, sum.returns, sum.switches];
         assert!(!host_lends() || host_memory.iter().all(|n| *n * 20 > count), "{sum:?}");

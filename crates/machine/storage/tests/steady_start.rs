@@ -8,8 +8,8 @@ use system::System;
 
 #[test]
 fn each_tenth_of_the_first_writes_has_the_rate_and_the_tail_of_the_long_run() {
-    // The write cache, which fills first, takes less than a tenth of an interval.
-    for (preset, part) in [("nvme-client-tlc", 0.05), ("samsung-980-pro-1tb", 0.05), ("hmb-d", 0.05)] {
+    // Of the last one, the write cache would take in a quarter of an interval.
+    for (preset, part) in [("nvme-client-tlc", 0.05), ("samsung-980-pro-1tb", 0.05), ("hmb-d", 0.02)] {
         let system = System::load(preset, &[("scale", "1/16")]).expect("a preset");
         let [first, long] = measure(&system, part).expect("a drive");
         let (rate, tail) = (long.mean(|each| each.iops), long.mean(|each| each.tail_us));
@@ -19,5 +19,16 @@ fn each_tenth_of_the_first_writes_has_the_rate_and_the_tail_of_the_long_run() {
             let tail = each.tail_us / tail;
             assert!((1.0 / 1.5..1.5).contains(&tail), "{preset}, interval {number}: {tail:.2} of the tail");
         }
+    }
+}
+
+#[test]
+fn a_write_cache_has_no_room_at_the_start() {
+    // It would take in all writes of the first three tenths, at the rate of the link.
+    let system = System::load("mqsim-ideal-map", &[("scale", "1/16")]).expect("a preset");
+    let [first, long] = measure(&system, 0.02).expect("a drive");
+    let rate = long.mean(|each| each.iops);
+    for (number, each) in first.0.iter().enumerate() {
+        assert!((0.8..1.2).contains(&(each.iops / rate)), "interval {number}: {:.2} of the rate", each.iops / rate);
     }
 }

@@ -3,7 +3,7 @@
 use media::{Actions, OpId, Status};
 use nand::{Nand, PayloadKind, TagBuffers};
 use read_ahead::ReadAhead;
-use sim::{Client, EventQueue, Lane, Schedule, Span, Streams, Time, Timeline, Track, rarely};
+use sim::{Client, EventQueue, Lane, Rng, Schedule, Span, Streams, Time, Timeline, Track, rarely};
 
 use crate::run::verify::Checker;
 use host_interface::HostInterface;
@@ -180,6 +180,12 @@ impl Machine {
         let now = self.now();
         self.ftl.start(&mut self.out);
         self.perform(now);
+    }
+
+    /// Holds in RAM what a long run of random overwrites does, each unit with the contents that it has.
+    pub fn hold_overwrites(&mut self, rng: &mut Rng) {
+        self.ftl.hold_overwrites(rng, &mut self.out);
+        self.perform(self.now());
     }
 
     /// Creates a machine of `parts` with erased flash.

@@ -19,22 +19,39 @@ pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> O
     // The cache evicts by modification time.
     let _ = file.set_modified(SystemTime::now());
     let mut stream = zstd::Decoder::new(BufReader::new(file)).ok()?;
-    let mut head = [0u8; 17];
+    let mut head = [0u8; HEAD];
     std::io::Read::read_exact(&mut stream, &mut head).ok()?;
-    let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
+    let prepared = read_head(&head, preparation)?;
     let store = Store::load(&mut stream, parts.nand.buffers).ok()?;
-    let (passes, amplification) = (float(0)?, float(8)?);
     let same = store.geometry() == &parts.nand.geometry && store.payload() == parts.nand.payload;
-    same.then_some((
-        store,
-        Prepared {
-            preparation,
-            restored: true,
-            passes,
-            write_amplification: (!amplification.is_nan()).then_some(amplification),
-            approximate: head[16] != 0,
-        },
-    ))
+    same.then_some((store, prepared))
+}
+
+/// Bytes of a file before the flash: passes, write amplification, whether it is approximate, and a checksum of these.
+const HEAD: usize = 8 + 8 + 1 + 4;
+
+fn write_head(prepared: &Prepared) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(&prepared.passes.to_le_bytes());
+    head[8..16].copy_from_slice(&prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
+    head[16] = u8::from(prepared.approximate);
+    let sum = crc32fast::hash(&head[..17]);
+    head[17..].copy_from_slice(&sum.to_le_bytes());
+    head
+}
+
+/// Returns the preparation that `head` describes, `None` if it is damaged.
+fn read_head(head: &[u8; HEAD], preparation: Preparation) -> Option<Prepared> {
+    let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
+    let (passes, amplification) = (float(0)?, float(8)?);
+    let whole = crc32fast::hash(&head[..17]).to_le_bytes() == head[17..];
+    whole.then_some(Prepared {
+        preparation,
+        restored: true,
+        passes,
+        write_amplification: (!amplification.is_nan()).then_some(amplification),
+        approximate: head[16] != 0,
+    })
 }
 
 /// Saves a prepared drive. The file is written under a temporary name and then renamed, so that no reader sees half of
@@ -46,11 +63,7 @@ pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
             fs::create_dir_all(folder)?;
         }
         let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&partial)?), 1)?;
-        let mut head = Vec::with_capacity(17);
-        head.extend(prepared.passes.to_le_bytes());
-        head.extend(prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
-        head.push(u8::from(prepared.approximate));
-        std::io::Write::write_all(&mut stream, &head)?;
+        std::io::Write::write_all(&mut stream, &write_head(prepared))?;
         store.save(&mut stream)?;
         stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(&partial, path)
@@ -96,6 +109,26 @@ fn is_drive(name: &str) -> bool {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_head_with_a_changed_bit_is_not_read() {
+        for write_amplification in [None, Some(7.321)] {
+            let prepared = Prepared {
+                preparation: Preparation::Overwritten,
+                restored: true,
+                passes: 3.5,
+                write_amplification,
+                approximate: true,
+            };
+            let head = write_head(&prepared);
+            assert_eq!(read_head(&head, Preparation::Overwritten), Some(prepared));
+            for bit in 0..HEAD * 8 {
+                let mut changed = head;
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(read_head(&changed, Preparation::Overwritten), None, "bit {bit}");
+            }
+        }
+    }
 
     #[test]
     fn the_oldest_drives_make_room() {

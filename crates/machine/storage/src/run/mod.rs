@@ -22,7 +22,7 @@ use sim::{Streams, Time, rarely};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Logs, Next, Options, Player, Replay, Workload};
 
 use crate::machine::{Completion, Machine};
-use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
+use crate::prepare::{Preparation, PrepareError, Prepared, mounted, prepare};
 use crate::results::counters::{Counters, MachineState, Mark, Marks};
 use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
@@ -254,8 +254,7 @@ pub fn run_logged(
     let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
     let preparation = if rests { Preparation::Rested } else { chosen };
     let (store, prepared) = prepare(system, &parts, preparation, &streams, options.cache.as_deref())?;
-    let (nand, ftl, mounted) = parts.mount(store, &streams)?;
-    let mut machine = Machine::new(&parts, ftl, nand);
+    let (mut machine, mounted) = mounted(&parts, store, preparation, &streams)?;
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
     }

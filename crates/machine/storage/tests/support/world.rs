@@ -44,6 +44,8 @@ pub struct Counts {
     pub returns: u64,
     /// Times that host memory was switched on or off.
     pub switches: u64,
+    /// Lives that began in the middle of a run of overwrites.
+    pub held: u64,
     /// Reads of flash that read-ahead served, at once or late.
     pub ahead: u64,
     pub late: u64,
@@ -278,6 +280,15 @@ impl World {
             steps += 1;
             let goes_on = self.one_event();
             assert!(goes_on && steps < 400_000, "never ends: {:?}", self.under.iter().flatten().next());
+        }
+    }
+
+    /// Goes on as in the middle of a long run of overwrites, at times.
+    pub fn hold_overwrites(&mut self, seed: u64) {
+        let mut rng = Streams::new(seed).stream("test.held");
+        if rng.chance(0.3) {
+            self.machine.hold_overwrites(&mut rng);
+            self.counts.held += 1;
         }
     }
 

@@ -3,7 +3,7 @@
 use ftl::config::{ConfigError, HostMemory};
 use ftl::{Ftl, HandleStats, Headroom, HostLines, HostMemoryLoss, MountReport, Occupancy, Stats};
 use media::{Actions, Flash, Op, OpId, ProgramUnit, ReadOp, Request, Status, Tag};
-use sim::{Part, Schedule, Streams, Time, Timer};
+use sim::{Part, Rng, Schedule, Streams, Time, Timer};
 use zones::ftl::ZonedFtl;
 
 use super::Parts;
@@ -91,6 +91,15 @@ impl Translation {
             Pages(ftl) => ftl.warm_map(),
             Zones(ftl) => ftl.resume(out),
             Both(both) => both.start(out),
+        }
+    }
+
+    /// Holds in RAM what a long run of random overwrites does ([`Ftl::hold_overwrites`]), in a layer that maps pages.
+    pub fn hold_overwrites(&mut self, rng: &mut Rng, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.hold_overwrites(rng, out),
+            // Such drives are not prepared as overwritten.
+            Zones(_) | Both(_) => {}
         }
     }
 

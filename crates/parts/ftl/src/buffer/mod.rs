@@ -3,6 +3,7 @@
 pub(crate) mod combine;
 pub(crate) mod destage;
 pub(crate) mod dirty;
+mod held;
 pub(crate) mod read_copies;
 mod room;
 pub(crate) mod slots;

@@ -308,6 +308,12 @@ impl MapCache {
         }
     }
 
+    /// Returns the number of translation units that fit, in the controller and in host memory.
+    pub fn fit(&self) -> u64 {
+        let [own, away] = self.capacity.map(u64::from);
+        own + (away << self.group_shift)
+    }
+
     /// Returns the frame to evict next, if there are more than fit.
     pub fn surplus(&mut self) -> Option<u32> {
         (self.used[0] + self.used[1] > self.capacity[0] + self.capacity[1]).then(|| self.victim())

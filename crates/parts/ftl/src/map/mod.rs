@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod contents;
 pub(crate) mod entries;
 pub(crate) mod frames;
+mod held;
 pub(crate) mod host_memory;
 pub(crate) mod lookup;
 mod miss_share;

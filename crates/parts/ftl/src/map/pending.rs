@@ -21,6 +21,11 @@ impl Pending {
         Pending { max, total: 0, of: vec![0; units], order: VecDeque::new(), queued: vec![false; units] }
     }
 
+    /// Returns the maximum number of waiting changes.
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
     /// Adds a change to translation unit `t`. If there are too many changes, returns the unit to load now, whose
     /// changes are no longer counted.
     pub fn note(&mut self, t: u32) -> Option<u32> {
