@@ -163,17 +163,7 @@ impl Histogram {
 
     /// Returns the value in ns that `percent` of the samples do not exceed, accurate to 0.1 %.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
-        let share = (percent / 100.0).min(1.0);
-        let wanted = ((share * self.count as f64).ceil() as u64).max(1);
-        let mut so_far = 0;
-        for (index, count) in self.counts() {
-            so_far += count;
-            if so_far >= wanted {
-                let edge = if share == 0.0 { lower_edge(index) } else { upper_edge(index) };
-                return edge.min(self.max.ns());
-            }
-        }
-        0
+        percentile_ns(self.counts(), self.count, self.max, percent)
     }
 
     /// Returns the nonempty buckets in ascending order, as pairs of upper edge in ns and number of samples.
@@ -190,6 +180,22 @@ impl Histogram {
     }
 }
 
+/// Returns the value in ns that `percent` of `count` samples do not exceed. `counts` has their bucket numbers in ascending
+/// order with the samples of each, and `max` is the largest.
+fn percentile_ns(counts: impl Iterator<Item = (usize, u64)>, count: u64, max: Time, percent: f64) -> u64 {
+    let share = (percent / 100.0).min(1.0);
+    let wanted = ((share * count as f64).ceil() as u64).max(1);
+    let mut so_far = 0;
+    for (index, count) in counts {
+        so_far += count;
+        if so_far >= wanted {
+            let edge = if share == 0.0 { lower_edge(index) } else { upper_edge(index) };
+            return edge.min(max.ns());
+        }
+    }
+    0
+}
+
 /// The samples of a histogram in a compact form with only the nonempty buckets. With many jobs, each has few samples in
 /// a window.
 #[derive(Clone, Debug, Default)]
@@ -204,16 +210,42 @@ pub struct Compact {
 }
 
 impl Compact {
-    /// Adds all samples of `other`.
-    pub fn merge(&mut self, other: &Compact) {
-        if other.count == 0 {
-            return;
+    /// Returns the samples of all `parts`.
+    pub fn of_all<'a>(parts: impl Iterator<Item = &'a Compact>) -> Compact {
+        let mut all = Compact::default();
+        let mut filled = 0;
+        for part in parts.filter(|part| part.count > 0) {
+            filled += 1;
+            all.count_of(part);
+            all.buckets.extend_from_slice(&part.buckets);
         }
+        if filled > 1 {
+            // Each part is in order, so that sorting merges.
+            all.buckets.sort_by_key(|(number, _)| *number);
+            all.buckets.dedup_by(|(number, count), before| {
+                let same = before.0 == *number;
+                before.1 += u64::from(same) * *count;
+                same
+            });
+        }
+        all
+    }
+
+    /// Adds the samples of `other`, which is not empty, without their buckets.
+    fn count_of(&mut self, other: &Compact) {
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
+    }
+
+    /// Adds all samples of `other`.
+    pub fn merge(&mut self, other: &Compact) {
+        if other.count == 0 {
+            return;
+        }
+        self.count_of(other);
         let mut both = Vec::with_capacity(self.buckets.len() + other.buckets.len());
         let (mut ours, mut theirs) = (&self.buckets[..], &other.buckets[..]);
         while let ([our, our_rest @ ..], [their, their_rest @ ..]) = (ours, theirs) {
@@ -243,6 +275,17 @@ impl Compact {
         self.count
     }
 
+    /// Returns the largest sample; zero without samples.
+    pub fn max(&self) -> Time {
+        self.max
+    }
+
+    /// Returns the value in ns that `percent` of the samples do not exceed, like [`Histogram::percentile_ns`].
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        let counts = self.buckets.iter().map(|(number, count)| (*number as usize, *count));
+        percentile_ns(counts, self.count, self.max, percent)
+    }
+
     /// Returns the number of samples up to `ns` nanoseconds, which is the upper edge of a bucket or at least the maximum.
     pub fn count_up_to(&self, ns: u64) -> u64 {
         if ns >= self.max.ns() {
@@ -263,9 +306,15 @@ impl Histogram {
         let mut buckets = Vec::with_capacity(self.count.min((range.len() * BLOCK) as u64) as usize);
         for number in range {
             let Some(block) = self.blocks.get_mut(usize::from(self.places[number])) else { continue };
-            for (at, count) in ((number * BLOCK) as u32..).zip(block) {
-                if *count > 0 {
-                    buckets.push((at, std::mem::take(count)));
+            // A window has samples in few of the buckets that the run has used so far: empty ones are skipped by the octet.
+            for (octet, counts) in (0..).zip(block.as_chunks_mut::<8>().0) {
+                if counts.iter().fold(0, |all, count| all | count) == 0 {
+                    continue;
+                }
+                for (at, count) in ((number * BLOCK + octet * 8) as u32..).zip(counts) {
+                    if *count > 0 {
+                        buckets.push((at, std::mem::take(count)));
+                    }
                 }
             }
         }
@@ -336,6 +385,7 @@ mod tests {
                 kept.push(window.take());
                 prop_assert_eq!((window.count(), window.buckets().count(), window.max()), (0, 0, Time::ZERO));
             }
+            let once = kept.clone();
             let mut sum = Histogram::new();
             for pair in kept.chunks_mut(2) {
                 if let [first, second] = pair {
@@ -345,6 +395,14 @@ mod tests {
             }
             let found = |h: &Histogram| (h.count(), h.sum_ps(), h.min(), h.max(), h.buckets().collect::<Vec<_>>());
             prop_assert_eq!(found(&sum), found(&whole));
+            let all = Compact::of_all(once.iter());
+            let mut back = Histogram::new();
+            back.merge_compact(&all);
+            prop_assert_eq!(found(&back), found(&whole));
+            prop_assert_eq!((all.count(), all.max()), (whole.count(), whole.max()));
+            for percent in [0.0, 0.5, 50.0, 99.0, 100.0] {
+                prop_assert_eq!(all.percentile_ns(percent), whole.percentile_ns(percent), "{}", percent);
+            }
         }
     }
 

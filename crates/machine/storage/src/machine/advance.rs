@@ -96,7 +96,8 @@ impl Machine {
                 if let Some(read) = outcome.read {
                     read
                 } else if let Some((id, status)) = outcome.write {
-                    self.write_done(self.nand.done(id, status));
+                    let Done { id, status, kind } = self.nand.done(id, status);
+                    self.write_done(id, status, kind);
                     return Handled { acts: true, stops: false };
                 } else {
                     return Handled { acts: false, stops: false };
@@ -193,8 +194,7 @@ impl Machine {
 
     /// Handles the end of a program or an erase: applies its effect to the contents, then notifies the translation layer.
     #[inline(never)]
-    fn write_done(&mut self, done: Done) {
-        let Done { id, status, kind } = done;
+    fn write_done(&mut self, id: OpId, status: Status, kind: nand::OpKind) {
         if kind == nand::OpKind::Program
             && status.is_ok()
             && let Some(ftl) = self.ftl.plain(id)
@@ -204,7 +204,7 @@ impl Machine {
                 return ftl.program_done(id, Some(spare), &mut self.out);
             }
         }
-        self.apply_write(done);
+        self.apply_write(Done { id, status, kind });
         self.end(id, status);
     }
 

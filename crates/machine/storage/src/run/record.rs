@@ -288,9 +288,7 @@ impl Recorder {
     pub fn latencies(&self, direction: Direction, first: usize) -> Vec<Compact> {
         let of_job = |job: usize| &self.series[job * DIRECTIONS + direction as usize].windows;
         let window = |index: usize| {
-            let mut sum = Compact::default();
-            (0..self.jobs()).filter_map(|job| of_job(job).get(index)).for_each(|each| sum.merge(each.total()));
-            sum
+            Compact::of_all((0..self.jobs()).filter_map(|job| of_job(job).get(index)).map(Window::total))
         };
         (first..self.index).map(window).collect()
     }
@@ -342,22 +340,16 @@ impl Recorder {
     }
 
     fn points_of(&self, wanted: &[Series]) -> Vec<Point> {
-        let mut merged = Histogram::new();
         (0..self.used)
             .map(|index| {
-                let (mut ios, mut bytes, mut sum) = (0, 0, 0u128);
-                for window in wanted.iter().filter_map(|series| series.windows.get(index)) {
-                    ios += window.ios;
-                    bytes += window.bytes;
-                    sum += window.total().sum_ps();
-                    merged.merge_compact(window.total());
-                }
+                let windows = || wanted.iter().filter_map(|series| series.windows.get(index));
+                let (ios, bytes) = windows().fold((0, 0), |(ios, bytes), each| (ios + each.ios, bytes + each.bytes));
                 let mut point = Point { at: self.end_of(index), span: self.window, ios, bytes, ..Point::default() };
                 if ios > 0 {
-                    point.mean_ns = sum as f64 / 1e3 / ios as f64;
-                    (point.p50_ns, point.p99_ns) = (merged.percentile_ns(50.0), merged.percentile_ns(99.0));
-                    point.max_ns = merged.max().ns();
-                    merged.take();
+                    let all = Compact::of_all(windows().map(Window::total));
+                    point.mean_ns = all.sum_ps() as f64 / 1e3 / ios as f64;
+                    (point.p50_ns, point.p99_ns) = (all.percentile_ns(50.0), all.percentile_ns(99.0));
+                    point.max_ns = all.max().ns();
                 }
                 point
             })

@@ -57,26 +57,36 @@ impl Channel {
 
     /// Admits one burst at `cycle`, if any can enter.
     pub(crate) fn enter(&mut self, cycle: u64) {
+        let Some((port, number, place)) = self.next_entry(cycle) else {
+            // Only a served burst or a new request can change that.
+            self.enter_at = self.room_at.into_iter().filter(|room_at| *room_at > cycle).min().unwrap_or(NEVER);
+            return;
+        };
+        self.enter_at_place(cycle, number, &place);
+        self.next_port = port + 1;
+        self.state.now = cycle;
+        self.enter_next = cycle + 1;
+        self.state.stats.steps += 1;
+        self.enter_at = if self.some_may_enter() { cycle + 1 } else { NEVER };
+    }
+
+    /// Returns the next port of which a burst may enter at `cycle`, its transfer, and the burst's place.
+    #[inline]
+    fn next_entry(&self, cycle: u64) -> Option<(usize, u32, DecodedAddress)> {
         let ports = self.ports.len();
         let mut port = self.next_port;
         for _ in 0..ports {
             if port >= ports {
                 port = 0;
             }
-            if let Some(&transfer) = self.ports[port].front()
-                && self.enter_from(cycle, transfer)
+            if let Some(&number) = self.ports[port].front()
+                && let Some(place) = self.may_enter(cycle, number)
             {
-                self.next_port = port + 1;
-                self.state.now = cycle;
-                self.enter_next = cycle + 1;
-                self.state.stats.steps += 1;
-                self.enter_at = if self.some_may_enter() { cycle + 1 } else { NEVER };
-                return;
+                return Some((port, number, place));
             }
             port += 1;
         }
-        // Only a served burst or a new request can change that.
-        self.enter_at = self.room_at.into_iter().filter(|room_at| *room_at > cycle).min().unwrap_or(NEVER);
+        None
     }
 
     /// Returns false if no burst waits, or all waiting bursts are for a full queue.
@@ -85,31 +95,37 @@ impl Channel {
             || (self.waiting_writes > 0 && self.queues.has_room(RequestKind::Write))
     }
 
-    /// Admits the next burst of `transfer`, unless its queue is full or it would overtake. Returns true if it entered.
-    fn enter_from(&mut self, cycle: u64, number: u32) -> bool {
+    /// Returns the place of the next burst of `transfer`, unless its queue is full or it would overtake.
+    #[inline]
+    fn may_enter(&self, cycle: u64, number: u32) -> Option<DecodedAddress> {
         let transfer = &self.transfers[number as usize];
         debug_assert!(transfer.arrival <= cycle, "a burst enters before it arrives");
         let kind = transfer.request.kind;
         if !self.queues.has_room(kind) || cycle < self.room_at[kind as usize] {
-            return false;
+            return None;
         }
-        let (place, arrived) = (self.requests.layout(transfer.group).place(transfer.burst), number);
-        let bank = self.state.number_of(&place);
+        let place = self.requests.layout(transfer.group).place(transfer.burst);
         // A write may not pass a read of the same burst; it enters when the read has been served.
-        if kind == RequestKind::Write && self.queues.holds(RequestKind::Read, &place, bank) {
-            return false;
-        }
-        let forwarded = kind == RequestKind::Read && self.queues.holds(RequestKind::Write, &place, bank);
+        let passes =
+            kind == RequestKind::Write && self.queues.holds(RequestKind::Read, &place, self.state.number_of(&place));
+        (!passes).then_some(place)
+    }
+
+    /// Admits the next burst of `transfer`, which may enter and has this place.
+    #[inline]
+    fn enter_at_place(&mut self, cycle: u64, number: u32, place: &DecodedAddress) {
+        let kind = self.transfers[number as usize].request.kind;
+        let bank = self.state.number_of(place);
+        let forwarded = kind == RequestKind::Read && self.queues.holds(RequestKind::Write, place, bank);
         self.state.bus_free = self.state.bus_free.max(cycle);
-        self.note_entries(cycle, arrived, 1);
+        self.note_entries(cycle, number, 1);
         if forwarded {
             self.state.stats.forwarded += 1;
             let end = self.state.clock.time(cycle + 1) + self.requests.config.latency;
-            self.served(arrived, end, 1);
+            self.served(number, end, 1);
         } else {
-            self.enqueue(cycle, kind, &place, bank, arrived);
+            self.enqueue(cycle, kind, place, bank, number);
         }
-        true
     }
 
     /// Inserts a burst into its queue.
@@ -127,6 +143,9 @@ impl Channel {
 
     /// Records that bursts of a transfer have left its port, the last at `cycle`. A posted write is done with its
     /// last burst.
+    ///
+    /// A part of each caller, which has found the transfer: a call would save more registers than this needs.
+    #[inline(always)]
     pub(crate) fn note_entries(&mut self, cycle: u64, number: u32, bursts: u32) {
         let entered = &mut self.transfers[number as usize];
         let Request { port, kind, ack, .. } = entered.request;

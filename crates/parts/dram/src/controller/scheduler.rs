@@ -4,6 +4,8 @@
 //! burst needs. The next command is the candidate that may come earliest; among those a column command before others,
 //! and among those the oldest.
 
+use sim::rarely;
+
 use crate::controller::candidates::{Candidate, Choice, LATER, PREPARING};
 use crate::controller::channel::Channel;
 use crate::controller::queue::NONE;
@@ -20,40 +22,39 @@ impl Channel {
     }
 
     pub(crate) fn choose(&mut self) {
-        self.turn();
-        let mut best = self.select();
-        if self.queues.is_overdue(self.direction, best.cycle) {
-            best = self.overdue(self.queues.oldest(self.direction)).unwrap_or(best);
+        if self.direction == RequestKind::Write || self.queues.length(RequestKind::Write) > 0 {
+            self.turn();
         }
-        if best.cycle >= self.maintenance.next_at {
-            best = self.maintenance_before(best);
-        }
-        self.next = best;
+        self.next = self.select();
         self.is_next_known = true;
+        if self.next.cycle >= self.queues.overdue_at(self.direction) {
+            rarely(self, |it| it.prefer_overdue());
+        }
+        if self.next.cycle >= self.maintenance.next_at {
+            rarely(self, |it| it.prefer_maintenance());
+        }
     }
 
-    /// Returns the next maintenance step if it comes no later than `best`.
-    #[cold]
-    fn maintenance_before(&mut self, best: Choice) -> Choice {
+    /// Makes the command that the oldest burst needs the next step, if that burst is overdue.
+    fn prefer_overdue(&mut self) {
+        if self.queues.is_overdue(self.direction, self.next.cycle) {
+            self.next = self.overdue(self.queues.oldest(self.direction)).unwrap_or(self.next);
+        }
+    }
+
+    /// Makes the next maintenance step the next one, if it comes no later than the command chosen.
+    fn prefer_maintenance(&mut self) {
         let queues = &self.queues;
         let need = self.maintenance.first(&self.state, |rank| queues.in_use(rank));
-        if need.cycle > best.cycle || need.cycle == NEVER {
-            return best;
-        }
-        self.next_need = need;
-        Choice::maintenance(need.cycle)
-    }
-
-    /// Turns the bus if the rules require it.
-    #[inline]
-    fn turn(&mut self) {
-        if self.direction == RequestKind::Write || self.queues.length(RequestKind::Write) > 0 {
-            self.turn_among_writes();
+        if need.cycle <= self.next.cycle && need.cycle != NEVER {
+            self.next_need = need;
+            self.next = Choice::maintenance(need.cycle);
         }
     }
 
     /// Turns the bus if the rules require it: there are writes, or there were.
-    fn turn_among_writes(&mut self) {
+    #[inline(never)]
+    fn turn(&mut self) {
         let (reads, writes) = (self.queues.length(RequestKind::Read), self.queues.length(RequestKind::Write));
         if self.direction == RequestKind::Read {
             let full =
@@ -95,6 +96,7 @@ impl Channel {
     }
 
     /// Returns the best of all candidates.
+    #[inline]
     fn select(&self) -> Choice {
         let (mut best, floor) = (Choice::NONE, self.state.bus_free);
         let kind = self.direction as usize;
@@ -175,7 +177,6 @@ impl Channel {
     }
 
     /// Returns the command that the oldest burst needs.
-    #[cold]
     fn overdue(&mut self, oldest: u8) -> Option<Choice> {
         if oldest == NONE {
             return None;

@@ -96,7 +96,7 @@ impl Channel {
         let kind = request.kind;
         let Span { group, burst, bursts } = span;
         let layout = self.requests.layout(group);
-        let place = layout.place(burst);
+        let place = layout.place_apart(burst);
         let room = self.queues.room(kind);
         let rank = &self.state.ranks[place.rank as usize];
         let fits = bursts == 1 || (room >= 2 && layout.in_row(burst) >= bursts);

@@ -156,7 +156,14 @@ impl Layout {
         (self.row.of(burst), self.column.of(burst))
     }
 
-    #[inline]
+    /// Like [`place`](Self::place), as a call: what plans a lone burst has no registers left for the computation.
+    #[inline(never)]
+    pub(crate) fn place_apart(&self, burst: u64) -> DecodedAddress {
+        self.place(burst)
+    }
+
+    /// Returns the place of a burst. A part of its caller, which needs the fields in registers.
+    #[inline(always)]
     pub(crate) fn place(&self, burst: u64) -> DecodedAddress {
         let row = self.row.of(burst);
         let (group, bank, rank) = (self.group.of(burst), self.bank.of(burst), self.rank.of(burst));

@@ -10,9 +10,20 @@ use crate::{Actions, Ftl};
 
 impl Ftl {
     /// Writes dirty slots to flash as far as the marks, the waiting commands and the free blocks allow.
+    ///
+    /// Most data that arrives fills no program yet, so that its writing is a call of its own.
+    #[inline]
     pub(crate) fn destage(&mut self, out: &mut Actions) {
         self.heed_marks();
-        while self.destages() {
+        if self.destages() {
+            self.destage_programs(out);
+        }
+    }
+
+    /// Implements [`destage`](Self::destage) where a program should be filled.
+    #[inline(never)]
+    fn destage_programs(&mut self, out: &mut Actions) {
+        loop {
             if self.map.has_dirty_away() && self.bring_in(out) {
                 return;
             }
@@ -26,6 +37,9 @@ impl Ftl {
             self.pace(room.pu, out);
             self.begin_batch(room.pu, out);
             self.heed_marks();
+            if !self.destages() {
+                return;
+            }
         }
     }
 

@@ -85,7 +85,8 @@ impl Nand {
     }
 }
 
-/// An operation and its costs.
+/// An operation and its costs. Its methods are always parts of their callers: it has seven words, which a call would pass
+/// through memory.
 struct Start<'a> {
     id: u32,
     die: usize,
@@ -120,7 +121,7 @@ impl Start<'_> {
         self.work(begin, end, lane::READ + kind as u8, s);
     }
 
-    #[inline]
+    #[inline(always)]
     fn erase<S: Schedule<Event>>(mut self, now: Time, time: Time, s: &mut S) {
         self.d.sensed = NOWHERE;
         let begin = now + self.tables.erase_command * u64::from(self.op.plane_count);
@@ -129,7 +130,7 @@ impl Start<'_> {
     }
 
     /// Data goes into the array's register or, while the array works, into the other.
-    #[inline]
+    #[inline(always)]
     fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
         self.d.sensed = NOWHERE;
         let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
@@ -157,14 +158,14 @@ impl Start<'_> {
     }
 
     /// Reports the channel's use to the timeline.
-    #[inline]
+    #[inline(always)]
     fn show<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         s.served(Track(self.d.channel), Client::Operation(self.id), what.0, now, Span { from: now, to: begin });
         self.log.note(self.id, self.op, what.1, now, begin);
     }
 
     /// Occupies the array.
-    #[inline]
+    #[inline(always)]
     fn work<S: Schedule<Event>>(self, begin: Time, end: Time, lane: u8, s: &mut S) {
         let d = self.d;
         (d.array, d.phase, d.begin, d.end) = (self.id, Phase::Busy, begin, end);
