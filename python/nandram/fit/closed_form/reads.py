@@ -21,6 +21,8 @@ COMMAND_NS = 275.0
 """Command and address cycles where the data show no further time per command."""
 LINK_NS = 1_200.0
 """Typical time of doorbell, command fetch, data and completion on PCIe, per request of one unit."""
+SINGLE = 1.05
+"""Bandwidth of reads of one unit, relative to the path, from which they count as passing by."""
 NEAR = (4, 64)
 """Fewest and most requests in flight whose waits show the dies: fewer hardly wait, more wait elsewhere too."""
 
@@ -160,6 +162,11 @@ class _ReadStart:
             seen = f"reads of {size_text(size)} end at {rate(band)}, {seen}"
         self._staged_ns = 1e9 * self._unit / band
         self._set("device.staging.read", band, seen)
+        single = highest.get(self._unit, 0.0)
+        by = "device.staging.single_units"
+        if single > SINGLE * band and not self._dies_end and str(self._space.value(by)).lower() == "true":
+            self._start.structures = [{**each, by: False} for each in self._start.structures]
+            self._start.sentences[by] = f"reads of one unit end at {rate(single)}, beyond the path: they pass by"
 
     def _channel(self) -> None:
         """Plateaus over size: a unit's time at the plateau is its transfer, divided among the channels."""

@@ -63,8 +63,10 @@ fn empty_drive(stats: &Stats, zones: bool) -> Option<Note> {
         all if all == read => "no read found data".to_owned(),
         _ => format!("{:.1} % of the reads found no data", 100.0 * part),
     };
-    // Zones are written by jobs alone.
-    let advice = if zones { "a job before it writes its zones" } else { "precondition: fill writes it first" };
+    let advice = match zones {
+        true => "precondition: fill writes the zones that no job writes, up to their capacity",
+        false => "precondition: fill writes it first",
+    };
     let text = format!("empty drive: {found}, which takes no access to the flash ({advice})");
     (part > EMPTY).then(|| Note::new(Kind::EmptyDrive, text))
 }
@@ -153,7 +155,7 @@ mod tests {
     fn reads_of_an_empty_drive_are_named() {
         let text = |stats: Stats| empty_drive(&stats, false).map(|note| note.text().to_owned());
         let zoned = empty_drive(&Stats { read_unwritten: 9, ..Stats::default() }, true);
-        assert!(zoned.is_some_and(|note| note.text().contains("a job before it writes its zones")));
+        assert!(zoned.is_some_and(|note| note.text().contains("the zones that no job writes")));
         assert!(
             text(Stats { read_unwritten: 9, ..Stats::default() }).is_some_and(|text| text.contains("no read found"))
         );

@@ -18,6 +18,8 @@ words! {
         Tlc = "tlc",
         /// Four.
         Qlc = "qlc",
+        /// Five.
+        Plc = "plc",
     }
 }
 
@@ -29,8 +31,12 @@ impl Cell {
             Cell::Mlc => 2,
             Cell::Tlc => 3,
             Cell::Qlc => 4,
+            Cell::Plc => 5,
         }
     }
+
+    /// The most bits per cell.
+    pub const BITS_MAX: usize = Cell::Plc.bits() as usize;
 }
 
 words! {
@@ -69,7 +75,7 @@ section! {
             "Data bytes per page, without its spare area.";
         "flash.cell" cell: Cell = Kind::words(Cell::WORDS),
             assumed("tlc", "most current drives"),
-            "Bits per cell: slc, mlc (2), tlc (3), qlc (4); page p of a block has type p modulo the bits.";
+            "Bits per cell: slc, mlc (2), tlc (3), qlc (4), plc (5); page p of a block has type p modulo the bits.";
         "flash.order" order: Order = Kind::words(Order::WORDS),
             given("in-order", "NAND data sheets: pages are programmed in order within a block"),
             "Order in which a block's pages may be programmed.";

@@ -3,33 +3,39 @@
 use keys::{COUNT, Fallback, TIME, TIMES, TRANSFERS, assumed, by_assumed, by_given, given, section};
 use sim::Time;
 
+use super::flash::Cell;
+
 /// One hour in picoseconds, far longer than any flash operation.
 pub(super) const HOUR: f64 = 3600e12;
 const SLC_SHEET: &str = "Micron MT29F32G08ABAAA data sheet (32 Gb SLC, ONFI 2.2)";
 const MLC_SHEET: &str = "Micron MT29F64G08CBAAA data sheet, Rev. G (L74A, 64 Gb MLC, ONFI 2.2)";
 const TLC_RELEASE: &str = "Samsung, fifth-generation V-NAND (press release, July 2018)";
 const QLC: &str = "about three times TLC: sixteen states are distinguished instead of eight";
+const PLC: &str =
+    "about twice QLC: thirty-two states are distinguished instead of sixteen; no maker has published times";
 const ONFI_COMMAND: &str = "command and address cycles of 25 ns, then tWB of 100 ns, as in ONFI chips";
 
 section! {
     /// Times of the array, the commands and the bus.
     #[derive(Copy, Eq)]
     Timing {
-        "flash.read" read: [Time; 4] = TIMES,
+        "flash.read" read: [Time; Cell::BITS_MAX] = TIMES,
             Fallback::By("flash.cell", &[
                 by_given("slc", "35us", SLC_SHEET),
                 by_given("mlc", "75us", MLC_SHEET),
                 by_given("tlc", "50us", TLC_RELEASE),
                 by_assumed("qlc", "150us", QLC),
+                by_assumed("plc", "300us", PLC),
             ]),
             "Array time to read a page (tR): one value, or a list with one per page type; stored as one if all are \
              equal.";
-        "flash.program" program: [Time; 4] = TIMES,
+        "flash.program" program: [Time; Cell::BITS_MAX] = TIMES,
             Fallback::By("flash.cell", &[
                 by_given("slc", "350us", SLC_SHEET),
                 by_given("mlc", "1.3ms", MLC_SHEET),
                 by_given("tlc", "500us", TLC_RELEASE),
                 by_assumed("qlc", "1.5ms", QLC),
+                by_assumed("plc", "3ms", PLC),
             ]),
             "Array time to program a page (tPROG): one value, or a list with one per page type; stored as one if all \
              are equal.";
@@ -39,6 +45,7 @@ section! {
                 by_given("mlc", "3.8ms", MLC_SHEET),
                 by_given("tlc", "3.5ms", "Cho et al., AERO (ASPLOS 2024): 3.5 ms and more for 3D NAND"),
                 by_given("qlc", "3.5ms", "Cho et al., AERO (ASPLOS 2024): 3.5 ms and more for 3D NAND"),
+                by_assumed("plc", "3.5ms", "as in other 3D NAND: an erase does not distinguish states"),
             ]),
             "Array time to erase a block (tBERS).";
         "flash.block_parts" block_parts: u32 = COUNT.within(1.0, 65536.0),

@@ -99,7 +99,7 @@ struct Start<'a> {
 impl Start<'_> {
     #[inline(always)]
     fn read<S: Schedule<Event>>(mut self, now: Time, slc: bool, s: &mut S) {
-        let kind = self.tables.page_type(self.op.page, slc);
+        let kind = self.tables.page_type(self.op.page(), slc);
         let begin = now + self.tables.read_command * u64::from(self.op.plane_count);
         if self.d.phase == Phase::Busy {
             self.d.sensed = self.op.place();
@@ -143,7 +143,7 @@ impl Start<'_> {
         if self.d.phase == Phase::Busy {
             (self.d.input, self.d.input_ready) = (self.id, begin);
         } else {
-            let kind = tables.page_type(self.op.page, self.op.slc);
+            let kind = tables.page_type(self.op.page(), self.op.slc);
             let end = begin + tables.program(kind, self.op);
             self.work(begin, end, lane::PROGRAM + kind as u8, s);
         }
