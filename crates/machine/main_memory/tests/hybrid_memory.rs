@@ -33,6 +33,8 @@ fn small(page_bytes: u32) -> HybridConfig {
         slc_program: Time::from_us(200),
         slc_erase: Time::from_us(1500),
         block_parts: 1,
+        programming: nand::Programming::OnePass,
+        pass_distance: 16,
         transfers_per_s: 400_000_000,
         read_command: Time::from_ns(275),
         program_command: Time::from_ns(275),

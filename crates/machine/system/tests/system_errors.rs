@@ -712,6 +712,21 @@ const CASES: &[Case] = &[
     ),
     (&["[ftl]", r#"unit = "128KiB""#], &[], r#"bad.toml:2:8: ftl.unit: found "128KiB", expected 512B to 64KiB"#),
     (
+        &["[flash]", "pass_distance = 8"],
+        &[],
+        r#"bad.toml:2:1: flash.pass_distance: set where flash.programming is "one-pass", expected only where it is "two-pass""#,
+    ),
+    (
+        &["[flash]", r#"programming = "two-pass""#, "pass_distance = 4096"],
+        &[],
+        "bad.toml:2:1: device.dram is \"1GiB\", but 9166.9MiB are to be in it (ftl.map_cache.size 958.9MiB, device.write_cache.size 16MiB, flash.pass_distance 8GiB), expected as much DRAM or another place",
+    ),
+    (
+        &["[flash]", r#"programming = "three-pass""#],
+        &[],
+        r#"bad.toml:2:15: flash.programming: found "three-pass", expected "one-pass" or "two-pass"; the nearest is "one-pass""#,
+    ),
+    (
         &["[flash]", "errors = { base = 0.1 }"],
         &[],
         r#"bad.toml:2:12: flash.errors.base: set where flash.errors.model is "none", expected only where it is "power-law""#,

@@ -254,7 +254,6 @@ impl Layout {
         if self.program_reads == 1 { self.page_in(pu, block, read) } else { self.part_in(pu, block, read) }
     }
 
-    #[cold]
     fn part_in(&self, pu: u32, block: u32, read: u32) -> PageAddr {
         let mut page = self.page_in(pu, block, read / self.program_reads);
         let planes = self.read_units / self.page_units;

@@ -45,6 +45,8 @@ fn config() -> Config {
             slc_program: Time::from_us(200),
             slc_erase: Time::from_us(3000),
             block_parts: 1,
+            programming: nand::Programming::OnePass,
+            pass_distance: 16,
             transfers_per_s: 333_000_000,
             read_command: Time::from_ns(200),
             program_command: Time::from_ns(200),

@@ -32,6 +32,8 @@ pub(crate) struct Tables {
     pub read_command: Time,
     pub program_command: Time,
     pub erase_command: Time,
+    /// Times that the data of a program crosses the channel.
+    pub passes: u64,
     /// Channel time and bytes of a page on one plane of a die.
     pub page_transfer: Time,
     pub page_bytes: u64,
@@ -99,6 +101,7 @@ impl Tables {
             read_command: t.read_command,
             program_command: t.program_command * u64::from(config.span.pages),
             erase_command: t.erase_command,
+            passes: u64::from(t.programming.passes()),
             page_transfer: Time::of_transfer(u64::from(page_bytes), t.transfers_per_s),
             page_bytes: u64::from(page_bytes),
             transfers_per_s: t.transfers_per_s,
@@ -158,7 +161,6 @@ impl Tables {
 
     /// Returns the array time of a read of all or some page numbers of a page. Each number beyond the first has its own
     /// command.
-    #[cold]
     fn read_changed(&self, whole: Time, op: &Op, kind: usize) -> Time {
         let Some(parts) = self.changes.as_ref().and_then(|changes| changes.parts.as_ref()) else {
             return self.by_place(whole, op, kind);

@@ -134,6 +134,21 @@ fn five_bits_per_cell_have_five_page_types() {
 }
 
 #[test]
+fn two_passes_take_the_data_twice() {
+    let mut two = config();
+    two.timing.programming = nand::Programming::TwoPass;
+    let end = |config: &Config| {
+        let mut w = World::new(config);
+        w.program(Time::ZERO, 0, page(0, 1, 0, 0), false);
+        w.run();
+        (w.end(0), w.nand.channel_stats(w.end(0), 0).bytes_in)
+    };
+    let ((one, bytes), (both, again)) = (end(&config()), end(&two));
+    assert_eq!(both - one, us(2) + DATA, "a command and the data once more; the array's time is that of both passes");
+    assert_eq!((bytes, again), (4096, 8192));
+}
+
+#[test]
 fn spans_that_do_not_fit_are_named() {
     let fault = |planes, pages| {
         let mut config = spanning();

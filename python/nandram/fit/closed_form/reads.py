@@ -151,6 +151,13 @@ class _ReadStart:
         if not bands:
             return
         narrow, band, size = max(bands)
+        by = "device.staging.single_units"
+        larger = [each for each in bands if each[0] and each[2] > self._unit]
+        single = max((each[1] for each in bands if each[2] <= self._unit), default=0.0)
+        if larger and single > SINGLE * max(larger)[1] and str(self._space.value(by)).lower() == "true":
+            self._start.structures = [{**each, by: False} for each in self._start.structures]
+            self._start.sentences[by] = f"reads of one unit end at {rate(single)}, beyond the path of larger ones"
+            narrow, band, size = max(larger)
         rows = {size: self._curves.row(size) for size in self._curves.sizes if size <= self._page}
         highest = {size: max(point.iops for point in row) * max(size, self._unit) for size, row in rows.items() if row}
         self._dies_end = not narrow and max(highest.values(), default=0.0) > GROWS * min(bands)[1]
@@ -162,11 +169,6 @@ class _ReadStart:
             seen = f"reads of {size_text(size)} end at {rate(band)}, {seen}"
         self._staged_ns = 1e9 * self._unit / band
         self._set("device.staging.read", band, seen)
-        single = highest.get(self._unit, 0.0)
-        by = "device.staging.single_units"
-        if single > SINGLE * band and not self._dies_end and str(self._space.value(by)).lower() == "true":
-            self._start.structures = [{**each, by: False} for each in self._start.structures]
-            self._start.sentences[by] = f"reads of one unit end at {rate(single)}, beyond the path: they pass by"
 
     def _channel(self) -> None:
         """Plateaus over size: a unit's time at the plateau is its transfer, divided among the channels."""

@@ -12,7 +12,7 @@ use zones::ftl::{LaidZones, ZonedFtlConfig};
 use super::{Preparation, PrepareError, Prepared, usable};
 
 /// Lays out all zones of `config` as full, but for those that overlap `written`, in bytes. Returns an erased drive if none is
-/// left. A conventional part stays as it is.
+/// left. A conventional part stays empty.
 ///
 /// # Errors
 /// If the zones do not fit the good blocks.

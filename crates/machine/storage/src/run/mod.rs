@@ -382,7 +382,7 @@ fn endless(workload: &Workload, parts: &Parts, length: Length) -> Result<(Option
 const READS: &str = "the workload reads what it has not written";
 
 /// Returns the state of a drive by default: filled if the workload reads data that it has not written, else erased. Zones are
-/// filled if it is known which of them the workload writes.
+/// filled if the zones that the workload writes are known.
 fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
     let known = parts.zones.is_none() || workload.written(parts.user_bytes).is_some();
     let fills = known && workload.reads_unwritten(parts.user_bytes);

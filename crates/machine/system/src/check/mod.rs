@@ -14,8 +14,10 @@ use media::Geometry;
 use crate::error::SystemError;
 use crate::{LinkType, System, Value};
 use ftl::section::{Group, MapPlace, Memory, ReadPlace};
-use nand::{Cell, PageSpan};
+use nand::{Cell, PageSpan, Programming};
 
+/// Maximum bytes of a unit whose sectors are told apart in the write cache.
+const SECTORS_MAX: u64 = 32 << 10;
 /// Maximum number of mapping units of a page, or of a program with parity.
 const UNITS_MAX: u64 = 64;
 
@@ -236,6 +238,9 @@ fn geometry(s: &System) -> Result<(), SystemError> {
 /// Checks mapping units against pages: one divides the other.
 fn units(s: &System) -> Result<(), SystemError> {
     let (unit, page) = (s.ftl.unit, s.flash.page);
+    let whole = unit <= SECTORS_MAX || s.link.kind != LinkType::SharedBuffer;
+    let most = "at most 32KiB where link.type is \"shared-buffer\": its commands are cut to single sectors";
+    s.expect(whole, &["ftl.unit", "link.type"], most)?;
     if unit > page {
         s.multiple("ftl.unit", unit, "flash.page", page)?;
         let rows = s.span().pages;
@@ -387,6 +392,19 @@ fn copy_blocks(s: &System, planes: u64, slc_block: u64) -> u64 {
     (2 * (cache.size + group * slc_block)).div_ceil(planes * slc_block)
 }
 
+impl System {
+    /// Returns the bytes that the controller holds between the two passes of their programs: on each die, of the blocks of
+    /// host data and of copies.
+    fn between_passes(&self) -> u64 {
+        let (flash, open) = (&self.flash, if self.ftl.gc.separate { 2 } else { 1 });
+        let pages = u64::from(flash.timing.pass_distance) * u64::from(flash.planes) * open;
+        match flash.timing.programming {
+            Programming::OnePass => 0,
+            Programming::TwoPass => u64::from(self.geometry().all_dies()) * pages * flash.page,
+        }
+    }
+}
+
 fn memory(s: &System) -> Result<(), SystemError> {
     let units = s.user_bytes / s.ftl.unit;
     let map = s.ftl.map_cache.size.unwrap_or(units * MAP_ENTRY);
@@ -395,6 +413,7 @@ fn memory(s: &System) -> Result<(), SystemError> {
         ("device.write_cache.size", s.caches.write.place == Memory::Dram, s.caches.write.size),
         ("device.read_cache.size", s.caches.read.place == ReadPlace::Dram, s.caches.read.size),
         ("device.read_ahead.size", true, s.read_ahead.size),
+        ("flash.pass_distance", true, s.between_passes()),
     ];
     let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
     if needed <= s.caches.dram {
@@ -417,6 +436,8 @@ fn memory(s: &System) -> Result<(), SystemError> {
         "device.write_cache.size",
         "device.read_cache.size",
         "device.read_ahead.size",
+        "flash.programming",
+        "flash.pass_distance",
     ];
     let places = ["ftl.map_cache.place", "device.write_cache.place", "device.read_cache.place"];
     s.conflict(&[&sizes[..], &places, &["ftl.capacity", "flash.blocks"]].concat(), why)

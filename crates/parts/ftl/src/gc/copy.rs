@@ -271,7 +271,7 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// Takes slots for the units in `bits` of those from `first` on, read from `page`.
+    /// Takes slots for the units in `bits`, counted from `first`, read from `page`.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn copy_units(

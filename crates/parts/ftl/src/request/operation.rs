@@ -17,7 +17,7 @@ pub enum OperationKind {
     Ahead,
     /// Reads the missing sectors of slot `subject`.
     Fill,
-    /// Reads the units in `mask` of those from `unit` on, to be copied for parallel unit `subject`; `logical` is the
+    /// Reads the units in `mask`, counted from `unit`, to be copied for parallel unit `subject`; `logical` is the
     /// number of the read in its block.
     CollectRead,
     /// Reads translation unit `subject`.

@@ -60,7 +60,7 @@ section! {
     Layer {
         "ftl.unit" unit: u64 = SIZE.within(512.0, 65536.0),
             assumed("4KiB", "the page size of host file systems"),
-            "Data bytes covered by one map entry (indirection unit): a power of two that divides flash.page, or a multiple of it. \
+            "Data bytes covered by one map entry (indirection unit): a power of two that divides or is a multiple of flash.page. \
              A unit of several pages lies on neighboring planes of a program first.";
         "ftl.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("auto"),
             given("auto", "follows from ftl.over_provisioning"),

@@ -2,42 +2,11 @@
 
 use keys::{AGE, COUNT, Kind, SIZE, assumed, given, section, words};
 
+use super::cell::Cell;
 use super::power::Power;
 use super::reliability::{Ecc, Errors, Faults, Variation, Wear};
 use super::scheduling::Scheduling;
 use super::timing::Timing;
-
-words! {
-    /// Bits per cell.
-    Cell {
-        /// One.
-        Slc = "slc",
-        /// Two.
-        Mlc = "mlc",
-        /// Three.
-        Tlc = "tlc",
-        /// Four.
-        Qlc = "qlc",
-        /// Five.
-        Plc = "plc",
-    }
-}
-
-impl Cell {
-    /// Returns the bits per cell, which is also the number of page types: a page's type is its number modulo this.
-    pub const fn bits(self) -> u32 {
-        match self {
-            Cell::Slc => 1,
-            Cell::Mlc => 2,
-            Cell::Tlc => 3,
-            Cell::Qlc => 4,
-            Cell::Plc => 5,
-        }
-    }
-
-    /// The most bits per cell.
-    pub const BITS_MAX: usize = Cell::Plc.bits() as usize;
-}
 
 words! {
     /// Order in which a block's pages may be programmed.

@@ -1,5 +1,6 @@
 //! Configuration of a flash array: the sections that system files have for it, and what follows from the other parts.
 
+mod cell;
 mod flash;
 mod power;
 mod reliability;
@@ -12,13 +13,14 @@ use sim::Time;
 
 use crate::store::PayloadKind;
 
-pub use flash::{Cell, Flash, Order};
+pub use cell::Cell;
+pub use flash::{Flash, Order};
 pub use power::Power;
 pub use reliability::{Ecc, Endurance, ErrorLaw, Errors, Faults, Spread, Variation, Wear};
 pub use scheduling::{Policy, Reuse, Scheduling};
 pub use span::PageSpan;
 pub(crate) use span::Sensed;
-pub use timing::Timing;
+pub use timing::{Programming, Timing};
 
 /// Configuration of a flash array.
 #[derive(Clone, Copy, Debug, PartialEq)]

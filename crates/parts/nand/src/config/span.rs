@@ -16,7 +16,7 @@ pub struct PageSpan {
 /// The pages of the dies that a read senses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sensed {
-    /// The first of them, counted from the start of the first page of the geometry.
+    /// The first, counted from the start of the first page of the geometry.
     pub first: u32,
     /// How many.
     pub count: u32,

@@ -1,9 +1,9 @@
 //! Times of the array, the commands and the bus.
 
-use keys::{COUNT, Fallback, TIME, TIMES, TRANSFERS, assumed, by_assumed, by_given, given, section};
+use keys::{COUNT, Fallback, Kind, TIME, TIMES, TRANSFERS, assumed, by_assumed, by_given, given, section, words};
 use sim::Time;
 
-use super::flash::Cell;
+use super::cell::Cell;
 
 /// One hour in picoseconds, far longer than any flash operation.
 pub(super) const HOUR: f64 = 3600e12;
@@ -14,6 +14,26 @@ const QLC: &str = "about three times TLC: sixteen states are distinguished inste
 const PLC: &str =
     "about twice QLC: thirty-two states are distinguished instead of sixteen; no maker has published times";
 const ONFI_COMMAND: &str = "command and address cycles of 25 ns, then tWB of 100 ns, as in ONFI chips";
+
+words! {
+    /// Passes in which pages are programmed.
+    Programming {
+        /// One.
+        OnePass = "one-pass",
+        /// Two, each with the data.
+        TwoPass = "two-pass",
+    }
+}
+
+impl Programming {
+    /// Returns the number of passes.
+    pub const fn passes(self) -> u32 {
+        match self {
+            Programming::OnePass => 1,
+            Programming::TwoPass => 2,
+        }
+    }
+}
 
 section! {
     /// Times of the array, the commands and the bus.
@@ -39,6 +59,14 @@ section! {
             ]),
             "Array time to program a page (tPROG): one value, or a list with one per page type; stored as one if all \
              are equal.";
+        "flash.programming" programming: Programming = Kind::words(Programming::WORDS),
+            assumed("one-pass", "all pages of a word line are programmed at once, as in TLC; QLC dies of two passes state it"),
+            "Passes in which pages are programmed. two-pass: coarsely, and finely once the neighbors are programmed coarsely; \
+             each pass takes the data over the channel again, and flash.program is the time of both together.";
+        "flash.pass_distance" pass_distance: u32 = COUNT.within(1.0, 65536.0),
+            assumed("16", "the next word line of four strings of four bits is programmed coarsely in between; 4 to 32 are plausible"),
+            "Pages of a block that are programmed between the two passes of a page; device.dram holds their data until then.",
+            when "flash.programming" is "two-pass";
         "flash.erase" erase: Time = TIME.within(1.0, HOUR),
             Fallback::By("flash.cell", &[
                 by_given("slc", "1.5ms", SLC_SHEET),

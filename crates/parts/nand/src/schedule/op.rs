@@ -67,7 +67,7 @@ pub(crate) struct Op {
     /// Its successor in the queue.
     pub next: u32,
     pub block: u32,
-    /// The page in the lower half; in the upper half, for reads of flash with a [`Span`](crate::PageSpan), the part of it that
+    /// The page in the lower half; in the upper half, for reads of flash with a [`Span`](crate::PageSpan), the part that
     /// is read: 0 for all, one more than the number of a page, or [`SEVERAL_PARTS`].
     pub page_and_part: u32,
     /// Bytes transferred from the die.

@@ -133,9 +133,10 @@ impl Start<'_> {
     fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
         self.d.sensed = NOWHERE;
         let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
-        let (data, bytes) = (tables.page_transfer * planes, tables.page_bytes * planes);
-        let mut begin = now + tables.program_command * planes + data;
-        if let Some(encoded) = ecc.encode(now, bytes) {
+        let pages = planes * tables.passes;
+        let (data, bytes) = (tables.page_transfer * pages, tables.page_bytes * pages);
+        let mut begin = now + tables.program_command * pages + data;
+        if let Some(encoded) = ecc.encode(now, tables.page_bytes * planes) {
             begin = begin.max(encoded);
         }
         self.channel.take_in(now, begin, data, bytes);

@@ -73,6 +73,8 @@ pub fn config() -> Config {
             slc_program: Time::from_us(200),
             slc_erase: Time::from_us(2000),
             block_parts: 1,
+            programming: nand::Programming::OnePass,
+            pass_distance: 16,
             transfers_per_s: 100_000_000,
             read_command: Time::from_us(1),
             program_command: Time::from_us(2),
