@@ -44,6 +44,7 @@ completion = "polling"
 
 [device]
 dram = "2GiB"
+staging = { single_units = false }
 
 [flash]
 channels = 8
@@ -60,6 +61,7 @@ over_provisioning = 0.1
 
 [basis]
 "host.completion" = { given = "the engine polls" }
+"device.staging.single_units" = { given = "reads of one unit pass the path by" }
 "flash.channels"  = { assumed = "most controllers" }
 "flash.chips"     = { assumed = "unknown" }
 "flash.planes"    = { given = "planes of a die do not read independently" }

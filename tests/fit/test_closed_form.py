@@ -52,6 +52,23 @@ def test_the_curves_of_the_zn540_show_its_parameters() -> None:
     assert all(sentence[0].islower() or sentence[0].isdigit() for sentence in start.sentences.values())
 
 
+def test_reads_of_one_unit_with_more_bandwidth_than_the_path_pass_it_by() -> None:
+    by = "device.staging.single_units"
+    points = read_measurements([DRIVES / "zn540-random-read.csv"]).points
+
+    def start(passes: str, faster: float) -> tuple[set[object], bool]:
+        system = load_system(ZN540).with_({by: passes})
+        chosen = [
+            replace(each, iops=faster * each.iops) if each.conditions.size_bytes == 4096 else each for each in points
+        ]
+        found = closed_form(Space(system, reads=True, writes=False, engines=["spdk"]), chosen)
+        return {each.get(by) for each in found.structures}, by in found.sentences
+
+    assert start("true", 1.7) == ({False}, True)
+    assert start("false", 1.7) == ({None}, False), "the file says so"
+    assert start("true", 1.0) == ({None}, False), "the data do not show it"
+
+
 def test_a_core_that_is_busy_at_depth_1_polls_and_limits_nothing() -> None:
     def start(cpu: float | None, busy_at_1: float | None) -> dict[str, float]:
         points = [

@@ -118,7 +118,7 @@ class Space:
         """Free parameters by name."""
 
     def _page_types(self) -> int:
-        bits = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
+        bits = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4, "plc": 5}
         return bits[str(self._values["flash.cell"])]
 
     @property

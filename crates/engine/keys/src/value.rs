@@ -86,8 +86,8 @@ macro_rules! from_whole {
 from_whole! { u8 u16 u32 }
 
 /// One time per page type; the first one stands for types beyond the list.
-impl FromValue for [Time; 4] {
-    fn from_value(value: &Value) -> Option<[Time; 4]> {
+impl<const TYPES: usize> FromValue for [Time; TYPES] {
+    fn from_value(value: &Value) -> Option<[Time; TYPES]> {
         let Value::Times(times) = value else { return None };
         Some(std::array::from_fn(|i| times.get(i).copied().unwrap_or(times[0])))
     }

@@ -230,7 +230,7 @@ pub enum Move {
         unit: u32,
         /// The buffer, in units.
         buffer: u32,
-        /// Sectors (a bit each) of the buffer that are newer than the flash and are kept.
+        /// Sectors (a bit each, or for two of a unit of 64 KiB) of the buffer that are newer than the flash and are kept.
         keep: u64,
     },
     /// The sectors of buffer `to` outside `keep` are copied from buffer `from`.

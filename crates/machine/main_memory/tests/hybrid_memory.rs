@@ -26,13 +26,15 @@ fn small(page_bytes: u32) -> HybridConfig {
     let segments = 65536 / page_bytes;
     let pages = 1600 / segments;
     let timing = nand::Timing {
-        read: [Time::from_us(25); 4],
-        program: [Time::from_us(200); 4],
+        read: [Time::from_us(25); nand::Cell::BITS_MAX],
+        program: [Time::from_us(200); nand::Cell::BITS_MAX],
         erase: Time::from_us(1500),
         slc_read: Time::from_us(25),
         slc_program: Time::from_us(200),
         slc_erase: Time::from_us(1500),
         block_parts: 1,
+        programming: nand::Programming::OnePass,
+        pass_distance: 16,
         transfers_per_s: 400_000_000,
         read_command: Time::from_ns(275),
         program_command: Time::from_ns(275),
@@ -62,6 +64,7 @@ fn small(page_bytes: u32) -> HybridConfig {
         nvmm: nvmm::Config {
             controller: nvmm::Controller(1),
             geometry,
+            span: nand::PageSpan::ONE,
             segments,
             pages,
             versions: pages * (segments + 4),
@@ -78,6 +81,7 @@ fn small(page_bytes: u32) -> HybridConfig {
         },
         nand: nand::Config {
             geometry,
+            span: nand::PageSpan::ONE,
             cell: nand::Cell::Slc,
             order: nand::Order::InOrder,
             payload: nand::PayloadKind::None,

@@ -123,6 +123,43 @@ fn histories_of_whole_machines_lose_nothing() {
     }
 }
 
+/// Units of two to eight pages, on planes and at page numbers of every shape.
+#[test]
+fn histories_of_units_larger_than_a_page_lose_nothing() {
+    let _alone = HOOK.lock();
+    let (first, count) = (number("HISTORY", 0), number("HISTORIES", 200));
+    let (mut sum, mut planes, mut pages) = (Counts::default(), 0, 0);
+    for seed in first..first + count {
+        let mut rng = Streams::new(seed).stream("test.spanning");
+        let drawn = draw::draw_spanning(&mut rng);
+        let span = drawn.parts.nand.span;
+        (planes, pages) = (planes + u64::from(span.planes > 1), pages + u64::from(span.pages > 1));
+        let counts = std::panic::catch_unwind(|| {
+            let mut world = World::new(&drawn, seed, ftl::InjectedFault::None);
+            for life in 0..2 {
+                (0..800).for_each(|_| world.step(0.1));
+                world.power_cut(seed * 8 + life);
+            }
+            (0..200).for_each(|_| world.step(0.1));
+            world.drain();
+            world.count();
+            world.counts
+        });
+        let counts = counts.unwrap_or_else(|cause| {
+            eprintln!("history {seed} failed (run it alone: HISTORY={seed} HISTORIES=1): {:?}", drawn.sets);
+            std::panic::resume_unwind(cause)
+        });
+        sum.busy_cuts += counts.busy_cuts;
+        sum.sectors_read += counts.sectors_read;
+        sum.erases += counts.erases;
+        sum.map_reads += counts.map_reads;
+    }
+    // Histories without events of each kind prove nothing.
+    let seen = [sum.busy_cuts, sum.erases, sum.map_reads, planes, pages];
+    assert!(count < 100 || seen.iter().all(|n| *n * 10 > count), "{sum:?}, {planes} {pages}");
+    assert!(sum.sectors_read > 1000, "{sum:?}");
+}
+
 /// Runs the same histories with a fault injected into the translation layer. They must detect it.
 #[test]
 fn planted_bugs_are_caught() {

@@ -44,7 +44,7 @@ fn bytes(sets: Sets<'_>, job: &str) -> String {
 #[test]
 fn mechanisms_that_are_not_called_for_change_no_byte() {
     let one_plane = ("flash.planes", "1");
-    let cases: [(&str, &str, Sets<'_>, Sets<'_>); 9] = [
+    let cases: [(&str, &str, Sets<'_>, Sets<'_>); 11] = [
         ("independent reads of single planes", READS, &[one_plane], &[("flash.independent_reads", "true")]),
         (
             "waits of requests of several units",
@@ -53,7 +53,14 @@ fn mechanisms_that_are_not_called_for_change_no_byte() {
             &[("device.firmware.wait.split", "38us"), ("device.firmware.wait.unit", "1us")],
         ),
         // A path for reads also changes the order in which data that is ready at the same time leaves.
-        ("staging of writes of several units", MIXED, &[], &[("device.staging.write", "200MB/s")]),
+        ("staging of writes, among reads", READS, &[], &[("device.staging.write", "200MB/s")]),
+        (
+            "staging of writes of several units",
+            MIXED,
+            &[],
+            &[("device.staging.write", "200MB/s"), ("device.staging.single_units", "false")],
+        ),
+        ("two passes, among reads", READS, &[], &[("flash.programming", "two-pass")]),
         ("jumps of writes, among reads", READS, &[], &[("device.firmware.jump", "480ns")]),
         (
             "array times by page type, all alike",

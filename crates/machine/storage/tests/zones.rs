@@ -3,7 +3,7 @@
 use media::{Op, Request, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
-use storage::prepare::Preparation;
+use storage::prepare::{Preparation, prepare};
 use storage::run::{self, RunOptions};
 use storage::{Completion, Machine};
 use system::System;
@@ -244,6 +244,77 @@ fn a_protected_buffer_keeps_what_was_acknowledged_in_a_power_cut() {
     host.ok(Op::Append, 3 * ZONE, 64 * KIB);
     assert_eq!(host.state(3).1, 84 * KIB);
     host.read(3, 84 * KIB);
+}
+
+#[test]
+fn zones_that_are_laid_out_are_full_until_they_are_reset() {
+    let (parts, streams) = (parts(&[("flash.bad_blocks", "0.02")]), Streams::new(1));
+    let system = system(&[("flash.bad_blocks", "0.02")]);
+    let (store, prepared) = prepare(&system, &parts, Preparation::Filled, &streams, None).expect("full zones");
+    assert_eq!(prepared.preparation, Preparation::Filled);
+    let (nand, ftl, mount) = parts.mount(store, &streams).expect("it mounts");
+    assert_eq!(mount.pages_read, 16 * 96, "a drive reads the spare area of every page");
+    let mut host = Host { machine: Machine::new(&parts, ftl, nand), parts, io: 0 };
+    assert!((0..16).all(|zone| host.state(zone) == (ZoneState::Full, CAPACITY)));
+    host.read(7, CAPACITY);
+    let stats = host.machine.ftl().stats();
+    assert_eq!((stats.read_misses, stats.read_unwritten), (CAPACITY / 4096, 0), "reads find data in flash");
+    assert_eq!(host.refused(Op::Write, 3 * ZONE, 4 * KIB), (1, 0xb9), "full");
+    host.ok(Op::ZoneReset, 3 * ZONE, ZONE);
+    host.fill(3, CAPACITY / 2);
+    host.read(3, ZONE);
+    host.settle();
+    host.machine.power_cut(&host.parts, &Streams::new(2)).expect("the same parts");
+    assert_eq!(host.state(3), (ZoneState::Closed, CAPACITY / 2), "a reset zone no longer follows the rule");
+    assert!((4..16).all(|zone| host.state(zone) == (ZoneState::Full, CAPACITY)), "the others do");
+    host.ok(Op::ZoneReset, 0, 16 * ZONE);
+    (0..16).for_each(|zone| host.fill(zone, CAPACITY));
+    (0..16).for_each(|zone| assert_eq!(host.read(zone, CAPACITY), CAPACITY / 512));
+}
+
+#[test]
+fn zones_have_no_state_that_random_writes_leave() {
+    let (parts, system) = (parts(&[]), system(&[]));
+    for preparation in [Preparation::Overwritten, Preparation::Steady, Preparation::Rested] {
+        let error = prepare(&system, &parts, preparation, &Streams::new(1), None).map(|_| ()).expect_err("zones");
+        let expected = format!("prepared as {preparation}, expected none or fill: zones have no steady state");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    }
+}
+
+/// Runs a job file.
+fn play(jobs: &str, preparation: Option<Preparation>) -> run::Outcome {
+    let workload = Workload::parse_fio("job.fio", jobs).unwrap_or_else(|error| panic!("{error}"));
+    let options = RunOptions { preparation, payload: PayloadKind::Stamp, ..RunOptions::default() };
+    run::run(&system(&[]), &workload, &options, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn zones_under_a_job_that_reads_are_full_and_those_under_one_that_writes_empty() {
+    let jobs =
+        "[w]\nrw=write\nbs=64k\noffset=8m\nsize=6m\n[r]\nrw=randread\nbs=4k\noffset=32m\nsize=6m\nnumber_ios=500\n";
+    let outcome = play(jobs, None);
+    assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
+    let stats = outcome.machine.ftl().stats();
+    assert_eq!((stats.read_misses, stats.read_unwritten), (500, 0));
+    let zones = outcome.machine.ftl().zoned().expect("a drive with zones").zones();
+    assert_eq!(zones.written(1) * 4 * KIB, CAPACITY, "the job wrote its zone");
+    let note =
+        "prepared by default as fill: the workload reads what it has not written; zones that jobs write begin empty";
+    assert!(outcome.notes.iter().any(|found| found.text() == note), "{:?}", outcome.notes);
+    let none = play(jobs, Some(Preparation::Erased));
+    assert_eq!(none.machine.ftl().stats().read_unwritten, 500);
+    assert_eq!(play(jobs, Some(Preparation::Filled)).machine.ftl().stats().read_unwritten, 0);
+}
+
+#[test]
+fn no_zone_is_filled_where_all_are_written() {
+    let outcome = play("[w]\nrw=write\nbs=64k\nsize=6m\n[r]\nrw=read\nbs=4k\nsize=128m\nnumber_ios=10\n", None);
+    assert_eq!(outcome.prepared.preparation, Preparation::Filled, "the reader's other zones are filled");
+    let mixed =
+        play("[m]\nrw=read\nbs=4k\nsize=6m\nnumber_ios=9\n[w]\nrw=write\nbs=64k\nsize=128m\nnumber_ios=9\n", None);
+    assert_eq!(mixed.prepared.preparation, Preparation::Erased);
+    assert!(mixed.notes.iter().all(|note| !note.text().starts_with("prepared")), "{:?}", mixed.notes);
 }
 
 /// Runs a table of requests in the order of its rows, one at a time.

@@ -691,9 +691,40 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:8: flash.read: found the unit "5us" in "7\n5us", expected one of ps, ns, us, ms, s, min, h, d"#,
     ),
     (
-        &["[flash]", "planes = 16", r#"page = "64KiB""#],
+        &["[ftl]", r#"unit = "512B""#, "[flash]", r#"page = "64KiB""#],
         &[],
-        r#"bad.toml:3:1: ftl.unit is "4KiB", so that 256 units make a program, expected at most 64"#,
+        r#"bad.toml:2:1: ftl.unit is "512B", so that 128 units make a page, expected at most 64"#,
+    ),
+    (
+        &["[flash]", "planes = 16", r#"page = "32KiB""#, "[ftl]", "parity = { stripe = 3 }"],
+        &[],
+        r#"bad.toml:3:1: ftl.unit is "4KiB", so that 128 units make a program of a stripe (ftl.parity.stripe), expected at most 64"#,
+    ),
+    (
+        &["[ftl]", r#"unit = "64KiB""#, "[flash]", r#"page = "48KiB""#],
+        &[],
+        r#"bad.toml:2:1: ftl.unit is "64KiB", expected a multiple of flash.page (48KiB)"#,
+    ),
+    (
+        &["[ftl]", r#"unit = "64KiB""#, "[flash]", "pages = 1153", "planes = 2"],
+        &[],
+        "bad.toml:4:1: flash.pages is 1153, expected a multiple of 2, the pages of each plane that a ftl.unit spans",
+    ),
+    (&["[ftl]", r#"unit = "128KiB""#], &[], r#"bad.toml:2:8: ftl.unit: found "128KiB", expected 512B to 64KiB"#),
+    (
+        &["[flash]", "pass_distance = 8"],
+        &[],
+        r#"bad.toml:2:1: flash.pass_distance: set where flash.programming is "one-pass", expected only where it is "two-pass""#,
+    ),
+    (
+        &["[flash]", r#"programming = "two-pass""#, "pass_distance = 4096"],
+        &[],
+        "bad.toml:2:1: device.dram is \"1GiB\", but 9166.9MiB are to be in it (ftl.map_cache.size 958.9MiB, device.write_cache.size 16MiB, flash.pass_distance 8GiB), expected as much DRAM or another place",
+    ),
+    (
+        &["[flash]", r#"programming = "three-pass""#],
+        &[],
+        r#"bad.toml:2:15: flash.programming: found "three-pass", expected "one-pass" or "two-pass"; the nearest is "one-pass""#,
     ),
     (
         &["[flash]", "errors = { base = 0.1 }"],

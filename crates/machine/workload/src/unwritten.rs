@@ -1,14 +1,30 @@
 //! Whether a workload reads what it has not written: on an empty drive such reads take no access to the flash.
 
+use std::ops::Range;
+
 use media::Op;
 
 use crate::extents::Extents;
-use crate::fio::{Job, READ, ReadWriteKind};
+use crate::fio::{Job, READ, ReadWriteKind, TRIM, WRITE};
 use crate::player::Region;
 use crate::trace::RecordOp;
 use crate::workload::{PlanSource, Workload};
 
 impl Workload {
+    /// Returns the ranges of bytes that jobs may write or trim on a drive of `capacity` bytes; `None` if a trace is replayed.
+    pub fn written(&self, capacity: u64) -> Option<Vec<Range<u64>>> {
+        let mut found = Vec::new();
+        for plan in &self.plans {
+            let PlanSource::Generate(job, clone) = &plan.source else { return None };
+            if job.rw.has(WRITE) || job.rw.has(TRIM) {
+                // A region that does not fit is reported when the job is fitted to the drive.
+                let Ok(region) = Region::new(&self.file, job, *clone, capacity) else { continue };
+                found.push(region.start..region.start + region.bytes);
+            }
+        }
+        Some(found)
+    }
+
     /// Returns true if some job or trace may read data on a drive of `capacity` bytes that no earlier stage of the workload
     /// has written in full. Reads that only verify a job's own writes do not count.
     pub fn reads_unwritten(&self, capacity: u64) -> bool {

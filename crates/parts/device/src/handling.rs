@@ -1,5 +1,4 @@
-//! Command costs other than processor time: waits that occupy no processor, staging paths for requests of more than one
-//! mapping unit, and extra work after a write that does not continue an earlier one.
+//! Command costs other than processor time: waits that occupy no processor, staging paths for data, and extra work after a write that does not continue an earlier one.
 //!
 //! Everything is off unless configured. These costs describe measured behavior, not its cause inside a drive.
 
@@ -10,8 +9,7 @@ use sim::Time;
 use crate::pool::{Pool, Taken};
 
 section! {
-    /// Command costs other than processor time; all off by default. A request counts every mapping unit that it touches. The
-    /// staging paths carry the data of requests that touch more than one, or of all.
+    /// Command costs other than processor time; all off by default. A request counts every mapping unit that it touches.
     #[derive(Copy, Eq)]
     Handling {
         "ftl.unit" unit: u64;
@@ -34,8 +32,8 @@ section! {
             when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
 
         "device.staging.single_units" staging_single_units: bool = BOOL,
-            assumed("false", "the drives that were fitted so far have another path for them"),
-            "Whether requests of one ftl.unit take the staging paths as well.",
+            assumed("true", "data of any size has one way through a controller, unless a measured drive shows another"),
+            "Whether requests of one ftl.unit take the staging paths as well; false: they pass by.",
             when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
 
         /// Waits that occupy no processor.
@@ -89,7 +87,7 @@ impl Handling {
         partial: Time::ZERO,
         staging_read: None,
         staging_write: None,
-        staging_single_units: false,
+        staging_single_units: true,
         waits: Waits {
             read: Time::ZERO,
             write: Time::ZERO,

@@ -2,8 +2,11 @@
 
 use crate::config::{Config, ConfigError, Group, Isolation, ReadCopies};
 use crate::gc::pacing::START_MIN;
-use crate::layout::Layout;
+use crate::layout::{Layout, UNITS_MAX};
 use crate::space::placement::HANDLES_MAX;
+
+/// Maximum bytes of a mapping unit.
+const UNIT_MAX: u32 = 64 << 10;
 
 impl Config {
     /// Checks that the settings are consistent, and leave collection enough spare space for any write pattern.
@@ -16,12 +19,12 @@ impl Config {
             return fail(fault);
         }
         let unit_bytes = self.geometry.unit_bytes;
-        if !unit_bytes.is_power_of_two() || unit_bytes > 32768 {
-            return fail(format!("unit is {unit_bytes} bytes, expected a power of two from 512 to 32768"));
+        if !unit_bytes.is_power_of_two() || unit_bytes > UNIT_MAX {
+            return fail(format!("unit is {unit_bytes} bytes, expected a power of two from 512 to {UNIT_MAX}"));
         }
         let layout = Layout::new(self);
-        if layout.program_units > 64 {
-            return fail(format!("{} units per program, expected at most 64", layout.program_units));
+        if layout.page_units > UNITS_MAX {
+            return fail(format!("{} units per page, expected at most {UNITS_MAX}", layout.page_units));
         }
         if self.user_units == 0 {
             return fail("user capacity is zero, expected at least one unit".to_owned());
@@ -116,6 +119,10 @@ impl Config {
     fn check_parity(&self, layout: &Layout) -> Result<(), ConfigError> {
         let Some(data) = self.parity else { return Ok(()) };
         let fail = |text: String| Err(ConfigError(text));
+        if layout.program_units > UNITS_MAX {
+            let units = layout.program_units;
+            return fail(format!("{units} units per program of a stripe, expected at most {UNITS_MAX}"));
+        }
         let dies = self.geometry.all_dies();
         if self.group != Group::Drive || layout.per_row != dies {
             return fail("parity requires blocks over all dies and programs over all planes of a die".to_owned());

@@ -11,6 +11,9 @@ use sim::Dense;
 
 use crate::config::{Axis, Config, Group};
 
+/// Bits of a mask of units or sectors.
+pub(crate) const UNITS_MAX: u32 = u64::BITS;
+
 /// One or more planes of a die that are programmed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
@@ -47,8 +50,14 @@ pub struct Layout {
     pub stripe: u32,
     /// log2 of the bytes of a unit.
     pub unit_shift: u32,
-    /// Mask of all sectors of a unit, one bit per sector.
+    /// Mask of all sectors of a unit, one bit per 2^[`grain`](Self::grain) sectors.
     pub all_sectors: u64,
+    /// log2 of the sectors that share a bit of a mask: 0, unless a unit has more than 64.
+    pub grain: u32,
+    /// Units that collection reads at once: those of a program, or of a part of its planes if they are more than 64.
+    pub read_units: u32,
+    /// Such reads per program.
+    pub program_reads: u32,
     /// Divisors for numbers of units, programs and blocks.
     by: Divisors,
 }
@@ -112,6 +121,10 @@ impl Layout {
         };
         let page_units = g.units_per_page();
         let program_units = page_units * planes;
+        let read_planes = (1..=planes).rev().find(|n| planes.is_multiple_of(*n) && n * page_units <= UNITS_MAX);
+        let read_units = read_planes.unwrap_or(1) * page_units;
+        let sectors = g.unit_bytes / media::SECTOR as u32;
+        let grain = sectors.div_ceil(UNITS_MAX).next_power_of_two().trailing_zeros();
         let block_programs = g.pages * per_row;
         let block_units = block_programs * program_units;
         let stripe = config.parity.map_or(0, |data| data + 1);
@@ -131,7 +144,10 @@ impl Layout {
             data_units: data_programs * program_units,
             stripe,
             unit_shift: g.unit_bytes.trailing_zeros(),
-            all_sectors: u64::MAX >> (64 - g.unit_bytes / media::SECTOR as u32),
+            all_sectors: u64::MAX >> (UNITS_MAX - (sectors >> grain)),
+            grain,
+            read_units,
+            program_reads: program_units / read_units,
             by: Divisors {
                 block_units: Divisor::new(block_units),
                 blocks: Divisor::new(g.blocks),
@@ -210,6 +226,12 @@ impl Layout {
         block * self.block_units + program * self.program_units
     }
 
+    /// Returns the first unit of read number `read` of `block`.
+    #[inline]
+    pub(crate) fn read_unit(&self, block: u32, read: u32) -> u32 {
+        block * self.block_units + read * self.read_units
+    }
+
     /// Returns the page of program number `program` of `block`, on all its planes.
     #[inline]
     pub fn page(&self, block: u32, program: u32) -> PageAddr {
@@ -223,6 +245,21 @@ impl Layout {
         let (page, position) = if self.per_row == 1 { (program, 0) } else { self.by.per_row.divide(program) };
         let Position { die, planes } = self.positions[(pu * self.per_row + position) as usize];
         PageAddr { die, planes, block: block - pu * self.blocks, page }
+    }
+
+    /// Returns the page of read number `read` of `block`, of [`program_reads`](Self::program_reads) per program, on all
+    /// planes of the read.
+    #[inline]
+    pub(crate) fn read_in(&self, pu: u32, block: u32, read: u32) -> PageAddr {
+        if self.program_reads == 1 { self.page_in(pu, block, read) } else { self.part_in(pu, block, read) }
+    }
+
+    fn part_in(&self, pu: u32, block: u32, read: u32) -> PageAddr {
+        let mut page = self.page_in(pu, block, read / self.program_reads);
+        let planes = self.read_units / self.page_units;
+        let first = page.planes.0.trailing_zeros() + read % self.program_reads * planes;
+        page.planes = PlaneMask((((1u32 << planes) - 1) << first) as u16);
+        page
     }
 
     /// Returns the page (of one plane), its plane, and the number of `unit` within it.

@@ -23,8 +23,8 @@ pub fn buffer_count(config: &Config) -> u64 {
 /// Returns the number of units that collection may have in flight in a parallel unit, at least two programs' worth.
 pub(crate) fn quota(config: &Config, layout: &Layout) -> u32 {
     // While one batch is programmed the next is read. Every die of the parallel unit has a program and the next.
-    let programs = ScanOrder::new(config, layout).batch_programs().max(layout.per_row);
-    let busy = 2 * programs * layout.program_units;
+    let batch = ScanOrder::new(config, layout).batch_reads() * layout.read_units;
+    let busy = 2 * batch.max(layout.per_row * layout.program_units);
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 

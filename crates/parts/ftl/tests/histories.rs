@@ -284,6 +284,67 @@ fn histories_with_folding_in_batches_lose_nothing() {
     assert!(count < 100 || with_slc > count / 10, "only {with_slc} drives had SLC blocks");
 }
 
+/// Runs a history of a drive whose programs have up to 256 units, more than collection reads at once. Returns the number of
+/// pages read to be copied.
+fn history_with_large_programs(seed: u64) -> u64 {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let (config, faults, bad) = draw(&mut rng);
+    let old = config.geometry;
+    let geometry = Geometry {
+        channels: 1,
+        planes: pick(&mut rng, &[2, 3, 4]),
+        page_bytes: 512 * pick(&mut rng, &[32, 48, 64]),
+        unit_bytes: 512,
+        ..old
+    };
+    let group = pick(&mut rng, &[Group::Die, Group::Drive]);
+    let user_units = (u128::from(config.user_units) * geometry.units() / old.units()) as u32 * 4 / 5;
+    let buffers = Buffers { write: 600, high: 0, low: 0, ..config.buffers };
+    let collection = Collection { copies: pick(&mut rng, &[None, Some(700)]), ..config.collection };
+    let config = Config {
+        geometry,
+        group,
+        user_units,
+        buffers,
+        collection,
+        multi_plane: true,
+        parity: None,
+        map_cache: None,
+        host_memory: None,
+        ..config
+    };
+    let bad: Vec<_> = bad.into_iter().filter(|(die, ..)| u32::from(*die) < geometry.all_dies()).collect();
+    let mut world = World::new(config, faults, &bad, seed);
+    let mut copied = 0;
+    for _ in 0..2 {
+        for _ in 0..4000 {
+            world.step(0.7);
+        }
+        copied += world.ftl.stats().copy_reads;
+        world.power_cut();
+    }
+    world.drain();
+    world.read_all(After::Nothing);
+    copied + world.ftl.stats().copy_reads
+}
+
+#[test]
+fn histories_with_large_programs_lose_nothing() {
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let mut copied = 0;
+    for seed in first..first + count {
+        match std::panic::catch_unwind(|| history_with_large_programs(seed)) {
+            Ok(pages) => copied += pages,
+            Err(cause) => {
+                eprintln!("history {seed} with large programs failed (run it alone: HISTORY={seed} HISTORIES=1)");
+                std::panic::resume_unwind(cause);
+            }
+        }
+    }
+    assert!(count < 50 || copied > count, "only {copied} pages were copied");
+}
+
 /// Event that ends each round of a [`volatile_history`].
 #[derive(Clone, Copy, Debug)]
 enum Ends {

@@ -15,8 +15,8 @@ use std::hint::black_box;
 
 use media::{BlockAddr, Class, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp};
 use nand::{
-    Cell, Config, Ecc, Event, Faults, Nand, Order, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite, Variation,
-    Wear,
+    Cell, Config, Ecc, Event, Faults, Nand, Order, PageSpan, PayloadKind, Power, Scheduling, Store, Timing, UnitWrite,
+    Variation, Wear,
 };
 use sim::{EventQueue, Lane, Rng, Schedule, Streams, Time};
 
@@ -32,18 +32,21 @@ fn config() -> Config {
             page_bytes: 8192,
             unit_bytes: 4096,
         },
+        span: PageSpan::ONE,
         cell: Cell::Mlc,
         order: Order::InOrder,
         payload: PayloadKind::None,
         buffers: 0,
         timing: Timing {
-            read: [Time::from_us(75); 4],
-            program: [Time::from_us(750); 4],
+            read: [Time::from_us(75); Cell::BITS_MAX],
+            program: [Time::from_us(750); Cell::BITS_MAX],
             erase: Time::from_us(3800),
             slc_read: Time::from_us(30),
             slc_program: Time::from_us(200),
             slc_erase: Time::from_us(3000),
             block_parts: 1,
+            programming: nand::Programming::OnePass,
+            pass_distance: 16,
             transfers_per_s: 333_000_000,
             read_command: Time::from_ns(200),
             program_command: Time::from_ns(200),

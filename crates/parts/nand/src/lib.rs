@@ -18,8 +18,8 @@ mod variation;
 
 pub use channel::ChannelStats;
 pub use config::{
-    Cell, Config, Ecc, Endurance, ErrorLaw, Errors, Faults, Flash, Order, Policy, Power, Reuse, Scheduling, Spread,
-    Timing, Variation, Wear,
+    Cell, Config, Ecc, Endurance, ErrorLaw, Errors, Faults, Flash, Order, PageSpan, Policy, Power, Programming, Reuse,
+    Scheduling, Spread, Timing, Variation, Wear,
 };
 pub use die::DieStats;
 pub use log::{LogEntry, Step};

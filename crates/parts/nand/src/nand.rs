@@ -48,12 +48,12 @@ impl Default for Event {
 /// Lanes of events that are ordered in time.
 pub(crate) mod lane {
     pub const READ: u8 = 0;
-    pub const PROGRAM: u8 = 5;
-    pub const ERASE: u8 = 10;
-    pub const SUSPEND: u8 = 11;
-    pub const TRANSFER: u8 = 12;
-    pub const WAKE: u8 = 13;
-    pub const DECODED: u8 = 14;
+    pub const PROGRAM: u8 = 6;
+    pub const ERASE: u8 = 12;
+    pub const SUSPEND: u8 = 13;
+    pub const TRANSFER: u8 = 14;
+    pub const WAKE: u8 = 15;
+    pub const DECODED: u8 = 16;
 }
 
 /// Simulated flash chips.
@@ -79,7 +79,7 @@ pub struct Nand {
 
 impl Nand {
     /// Number of event lanes.
-    pub const LANES: usize = 15;
+    pub const LANES: usize = 17;
 
     /// Creates fresh flash.
     ///
@@ -164,7 +164,7 @@ impl Nand {
             let (channel, chip, die) = (d / (g.chips * g.dies), d / g.dies % g.chips, d % g.dies);
             ("flash dies".to_owned(), format!("die {d} (channel {channel}, chip {chip}, die {die})"))
         });
-        channels.chain(dies).chain(self.independent.tracks(g)).collect()
+        channels.chain(dies).chain(self.independent.tracks()).collect()
     }
 
     /// Returns the number of operations waiting for the die, or for the limit of programs, or running on it.
@@ -197,6 +197,29 @@ impl Nand {
         let queue = self.tables.read_queues[op.class as usize];
         let bytes = self.tables.whole_codewords(op.bytes, planes);
         *self.ops.place(op.id) = Op { bytes, ..Op::new(OpKind::Read, op.page, planes, queue) };
+        // SAFETY: `check` has found the die, and the table has all dies (asserted at construction).
+        unsafe { self.enter(now, op.id, (op.page.die, queue, OpKind::Read), s) };
+    }
+
+    /// Submits a read of `op.bytes` bytes from byte `from` of the page on, of flash whose pages span several pages of the
+    /// dies. Only those that hold these bytes are sensed.
+    ///
+    /// # Panics
+    /// If its address or size does not fit the flash, or its id is in use.
+    pub fn submit_part<S: Schedule<Event>>(&mut self, now: Time, op: ReadOp, from: u32, s: &mut S) {
+        let planes = self.check(op.page);
+        let page_bytes = self.tables.page_bytes / u64::from(self.tables.span.pages);
+        let sensed = self.tables.span.sensed(from, op.bytes, page_bytes as u32);
+        if u64::from(sensed.first + sensed.count) > planes * u64::from(self.tables.span.pages) {
+            self.refuse(op.page, op.bytes);
+        }
+        let queue = self.tables.read_queues[op.class as usize];
+        let bytes = self.tables.whole_codewords(op.bytes, planes);
+        let read = self.ops.place(op.id);
+        *read = Op { bytes, ..Op::new(OpKind::Read, op.page, planes, queue) };
+        if u64::from(sensed.count) < planes * u64::from(self.tables.span.pages) {
+            read.read_part(sensed);
+        }
         // SAFETY: `check` has found the die, and the table has all dies (asserted at construction).
         unsafe { self.enter(now, op.id, (op.page.die, queue, OpKind::Read), s) };
     }
@@ -242,14 +265,14 @@ impl Nand {
         unsafe { self.enter(now, op.id, (die, REST as u8, OpKind::Erase), s) };
     }
 
-    /// Asserts that planes and block exist; returns the number of planes.
+    /// Asserts that planes and block exist; returns the number of planes of the die.
     #[inline]
     fn check(&self, page: PageAddr) -> u64 {
         if !self.tables.has(page) || page.die as usize >= self.tables.dies {
             self.refuse(page, 0);
         }
         let mask = page.planes.0;
-        if mask & mask.wrapping_sub(1) == 0 { 1 } else { several(mask) }
+        if mask & mask.wrapping_sub(1) == 0 { self.tables.one } else { several(mask) * self.tables.one }
     }
 
     #[inline]

@@ -3,25 +3,38 @@
 use media::PageAddr;
 use sim::{Dense, Time};
 
-use crate::config::{Config, Policy, Reuse};
+use crate::config::{Cell, Config, PageSpan, Policy, Reuse};
 use crate::schedule::op::{HOST, MAP, Op, REST};
 use crate::variation::Factors;
 
 /// Page types of the cell, plus SLC mode; rounded up so that three bits index them.
 const TYPES: usize = 8;
-const SLC_TYPE: usize = 4;
+const SLC_TYPE: usize = Cell::BITS_MAX;
+
+/// Changes of an operation's array time.
+struct Changes {
+    /// Factors by location, if they vary.
+    factors: Option<Factors>,
+    /// The time to sense each page number of a page of a type, if it has several.
+    parts: Option<[Vec<Time>; TYPES]>,
+}
 
 pub(crate) struct Tables {
     /// Type of each page of a block.
     types: Dense<u8>,
     read: [Time; TYPES],
     program: [Time; TYPES],
-    /// Factors on these times by location, if they vary.
-    factors: Option<Box<Factors>>,
+    /// Changes of these times by location or part, if there are any.
+    changes: Option<Box<Changes>>,
+    /// The pages of the dies in a page, and planes among them.
+    pub span: PageSpan,
+    pub one: u64,
     pub read_command: Time,
     pub program_command: Time,
     pub erase_command: Time,
-    /// Channel time and bytes of a page of one plane.
+    /// Times that the data of a program crosses the channel.
+    pub passes: u64,
+    /// Channel time and bytes of a page on one plane of a die.
     pub page_transfer: Time,
     pub page_bytes: u64,
     transfers_per_s: u64,
@@ -62,21 +75,35 @@ impl Tables {
     pub(crate) fn new(config: &Config, seed: u64) -> Tables {
         let (g, t, s) = (config.geometry, config.timing, config.scheduling);
         let bits = config.cell.bits();
-        let mut read = [t.slc_read; TYPES];
-        read[..4].copy_from_slice(&t.read);
-        let mut program = [t.slc_program; TYPES];
-        program[..4].copy_from_slice(&t.program);
+        let parts = |times: &[Time; Cell::BITS_MAX], slc: Time| -> [Vec<Time>; TYPES] {
+            // Types repeat after as many pages as there are types, however many pages a page spans.
+            std::array::from_fn(|kind| {
+                let part = |row: u32| times[((kind as u32 * config.span.pages + row) % bits) as usize];
+                (0..config.span.pages).map(|row| if kind < SLC_TYPE { part(row) } else { slc }).collect()
+            })
+        };
+        let whole = |parts: &[Vec<Time>; TYPES]| -> [Time; TYPES] {
+            std::array::from_fn(|kind| parts[kind].iter().fold(Time::ZERO, |sum, part| sum + *part))
+        };
+        let spans = config.span != PageSpan::ONE;
+        let read_parts = parts(&t.read, t.slc_read);
+        let (read, program) = (whole(&read_parts), whole(&parts(&t.program, t.slc_program)));
+        let (factors, read_parts) = (Factors::new(config, seed), spans.then_some(read_parts));
+        let page_bytes = g.page_bytes / config.span.planes;
         let reads_first = s.policy == Policy::ReadsFirst;
         Tables {
             types: Dense::new((0..g.pages).map(|page| (page % bits) as u8).collect()),
             read,
             program,
-            factors: Factors::new(config, seed).map(Box::new),
+            changes: (factors.is_some() || spans).then(|| Box::new(Changes { factors, parts: read_parts })),
+            span: config.span,
+            one: u64::from(config.span.planes),
             read_command: t.read_command,
-            program_command: t.program_command,
+            program_command: t.program_command * u64::from(config.span.pages),
             erase_command: t.erase_command,
-            page_transfer: Time::of_transfer(u64::from(g.page_bytes), t.transfers_per_s),
-            page_bytes: u64::from(g.page_bytes),
+            passes: u64::from(t.programming.passes()),
+            page_transfer: Time::of_transfer(u64::from(page_bytes), t.transfers_per_s),
+            page_bytes: u64::from(page_bytes),
             transfers_per_s: t.transfers_per_s,
             last_transfer: (0, Time::ZERO),
             decoded: config.ecc.decode > Time::ZERO || config.ecc.decode_bandwidth.is_some(),
@@ -122,19 +149,33 @@ impl Tables {
     #[inline]
     pub(crate) fn read(&self, kind: usize, op: &Op) -> Time {
         let time = self.read[kind % TYPES];
-        if self.factors.is_none() { time } else { self.by_place(time, op, kind) }
+        if self.changes.is_none() { time } else { self.read_changed(time, op, kind) }
     }
 
     /// Returns the array time of the program `op` of a page of type `kind`.
     #[inline]
     pub(crate) fn program(&self, kind: usize, op: &Op) -> Time {
         let time = self.program[kind % TYPES];
-        if self.factors.is_none() { time } else { self.by_place(time, op, kind) }
+        if self.changes.is_none() { time } else { self.by_place(time, op, kind) }
+    }
+
+    /// Returns the array time of a read of all or some page numbers of a page. Each number beyond the first has its own
+    /// command.
+    fn read_changed(&self, whole: Time, op: &Op, kind: usize) -> Time {
+        let Some(parts) = self.changes.as_ref().and_then(|changes| changes.parts.as_ref()) else {
+            return self.by_place(whole, op, kind);
+        };
+        let (first, end) = if op.rows.1 == 0 { (0, self.span.pages as u8) } else { op.rows };
+        let rows = &parts[kind % TYPES][usize::from(first)..usize::from(end)];
+        let time = rows.iter().fold(Time::ZERO, |sum, part| sum + *part);
+        let commands = self.read_command * (u64::from(op.plane_count) * (rows.len() as u64 - 1));
+        self.by_place(time, op, kind) + commands
     }
 
     #[cold]
     fn by_place(&self, time: Time, op: &Op, kind: usize) -> Time {
-        self.factors.as_ref().map_or(time, |factors| factors.apply(time, op, kind == SLC_TYPE))
+        let factors = self.changes.as_ref().and_then(|changes| changes.factors.as_ref());
+        factors.map_or(time, |factors| factors.apply(time, op, kind == SLC_TYPE))
     }
 
     /// Returns the bytes transferred for a read of `bytes` from `planes` pages: whole codewords.

@@ -70,7 +70,7 @@ impl Factors {
     /// Returns the array time of `op`, a read or a program, whose page type takes `time`; in SLC mode each page is a
     /// word line.
     pub(crate) fn apply(&self, time: Time, op: &Op, slc: bool) -> Time {
-        let line = if slc { op.page } else { op.page / self.bits };
+        let line = if slc { op.page() } else { op.page() / self.bits };
         let mut time = scale(scale(time.ps(), self.dies[op.die as usize]), self.word_lines[line as usize]);
         if self.blocks > 0.0 {
             let slowest = op.planes.iter().map(|plane| {

@@ -3,7 +3,7 @@
 mod support;
 
 use media::{Class, OpId, PageAddr, PlaneMask, ReadOp};
-use nand::{Config, LogEntry, OpKind, Policy, Reuse, Step};
+use nand::{Cell, Config, LogEntry, OpKind, Policy, Reuse, Step};
 use proptest::prelude::*;
 use sim::{Rng, Streams, Time};
 use support::{Asked, World, config, page};
@@ -115,8 +115,8 @@ prop_compose! {
         c.ecc.retries_max = 2;
         c.faults.read = faults;
         if quick {
-            c.timing.read = [us(4); 4];
-            c.timing.program = [us(30); 4];
+            c.timing.read = [us(4); Cell::BITS_MAX];
+            c.timing.program = [us(30); Cell::BITS_MAX];
         }
         c
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use media::{Class, Geometry, OpId, ReadOp};
-use nand::{Config, Nand};
+use nand::{Cell, Config, Nand};
 use sim::{EventQueue, Rng, Streams, Time};
 use support::{Queue, config, page};
 
@@ -20,7 +20,7 @@ fn reference() -> Config {
         page_bytes: 8192,
         unit_bytes: 8192,
     };
-    c.timing.read = [Time::from_us(75); 4];
+    c.timing.read = [Time::from_us(75); Cell::BITS_MAX];
     c.timing.transfers_per_s = 333_000_000;
     c.timing.read_command = Time::from_ns(100);
     c

@@ -122,7 +122,7 @@ fn a_read_of_the_host_goes_before_the_rest_of_a_sequence() {
 fn with_cache_reads_a_full_cache_register_holds_the_array() {
     let mut config = config();
     config.scheduling.cache_read = true;
-    config.timing.read = [us(10); 4];
+    config.timing.read = [us(10); Cell::BITS_MAX];
     let mut w = World::new(&config);
     for id in 0..3 {
         w.read(ZERO, id, page(0, 1, 0, id), 4096, Class::Host);
@@ -253,7 +253,7 @@ fn cache_programs_load_after_waiting_for_the_channel_too() {
 fn data_that_arrive_late_in_the_cache_register_start_the_array_late() {
     let mut config = config();
     config.scheduling.cache_program = true;
-    config.timing.program = [us(10); 4];
+    config.timing.program = [us(10); Cell::BITS_MAX];
     let mut w = World::new(&config);
     w.program(ZERO, 0, page(0, 1, 0, 0), false);
     w.program(ZERO, 1, page(0, 1, 0, 1), false);
@@ -266,8 +266,8 @@ fn data_that_arrive_late_in_the_cache_register_start_the_array_late() {
 fn page_types_and_slc_mode_have_their_times() {
     let mut config = config();
     config.cell = Cell::Tlc;
-    config.timing.read = [us(40), us(60), us(80), ZERO];
-    config.timing.program = [us(300), us(600), us(900), ZERO];
+    config.timing.read = [us(40), us(60), us(80), ZERO, ZERO];
+    config.timing.program = [us(300), us(600), us(900), ZERO, ZERO];
     let mut w = World::new(&config);
     for n in 0..4 {
         w.program(ZERO, n, page(0, 1, 0, n), false);

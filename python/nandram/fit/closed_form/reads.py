@@ -21,6 +21,8 @@ COMMAND_NS = 275.0
 """Command and address cycles where the data show no further time per command."""
 LINK_NS = 1_200.0
 """Typical time of doorbell, command fetch, data and completion on PCIe, per request of one unit."""
+SINGLE = 1.05
+"""Bandwidth of reads of one unit, relative to the path, from which they count as passing by."""
 NEAR = (4, 64)
 """Fewest and most requests in flight whose waits show the dies: fewer hardly wait, more wait elsewhere too."""
 
@@ -149,6 +151,13 @@ class _ReadStart:
         if not bands:
             return
         narrow, band, size = max(bands)
+        by = "device.staging.single_units"
+        larger = [each for each in bands if each[0] and each[2] > self._unit]
+        single = max((each[1] for each in bands if each[2] <= self._unit), default=0.0)
+        if larger and single > SINGLE * max(larger)[1] and str(self._space.value(by)).lower() == "true":
+            self._start.structures = [{**each, by: False} for each in self._start.structures]
+            self._start.sentences[by] = f"reads of one unit end at {rate(single)}, beyond the path of larger ones"
+            narrow, band, size = max(larger)
         rows = {size: self._curves.row(size) for size in self._curves.sizes if size <= self._page}
         highest = {size: max(point.iops for point in row) * max(size, self._unit) for size, row in rows.items() if row}
         self._dies_end = not narrow and max(highest.values(), default=0.0) > GROWS * min(bands)[1]

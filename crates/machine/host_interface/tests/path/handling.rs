@@ -65,14 +65,14 @@ fn waits_occupy_no_processor() {
 }
 
 #[test]
-fn long_requests_pass_a_path_of_their_own() {
+fn only_long_requests_pass_the_path_where_single_units_pass_by() {
     // 500 MB/s: 8 KiB in 16.384 us.
-    let config = handling(|h| h.staging_read = Some(500_000_000));
+    let config = handling(|h| (h.staging_read, h.staging_single_units) = (Some(500_000_000), false));
     let many = |config: &Config, bytes: u64| {
         let asked: Vec<Asked> = (0..100).map(|_| (Time::ZERO, 0, Request::new(Op::Read, 0, bytes))).collect();
         last(config, &asked)
     };
-    assert_eq!(many(&config, 4096), many(&plain(), 4096), "a single unit does not pass it");
+    assert_eq!(many(&config, 4096), many(&plain(), 4096), "a single unit passes by");
     let rate = 100.0 * 8192.0 / many(&config, 8192).secs_f64();
     assert!((450e6..500e6).contains(&rate), "{rate}");
     let write = |config: &Config| alone(config, Request::new(Op::Write, 0, 8192));

@@ -1,6 +1,7 @@
 //! Read-ahead between the translation layer and the flash.
 
 use media::{Action, Class, Op, OpId, ReadOp, Request, Status};
+use nand::PageSpan;
 use read_ahead::Served;
 use sim::{Time, rarely};
 
@@ -40,7 +41,10 @@ impl Machine {
 
     /// Submits a read of flash, outside the path of most reads.
     pub(super) fn submit_read(&mut self, now: Time, op: ReadOp) {
-        rarely(self, move |it| it.nand.submit_read(now, op, &mut NandView(&mut it.world)));
+        rarely(self, move |it| match it.nand.config().span {
+            PageSpan::ONE => it.nand.submit_read(now, op, &mut NandView(&mut it.world)),
+            _ => it.nand.submit_part(now, op, it.ftl.read_from(op.id), &mut NandView(&mut it.world)),
+        });
     }
 
     /// Begins to read ahead what is due, behind the reads of the commands that made it due. Returns true if there may be

@@ -1,7 +1,7 @@
 //! A composed drive in virtual time: one event loop over its parts.
 
 use media::{Actions, OpId, Status};
-use nand::{Nand, PayloadKind, TagBuffers};
+use nand::{Nand, PageSpan, PayloadKind, TagBuffers};
 use read_ahead::ReadAhead;
 use sim::{Client, EventQueue, Lane, Rng, Schedule, Span, Streams, Time, Timeline, Track, rarely};
 
@@ -153,7 +153,7 @@ impl Machine {
             },
             external,
             attended: external || ahead.is_some() || parts.nand.payload == PayloadKind::Stamp,
-            plain_reads: ahead.is_none(),
+            plain_reads: ahead.is_none() && parts.nand.span == PageSpan::ONE,
             host_interface,
             ahead,
             data: TagBuffers::new(parts.nand.payload),

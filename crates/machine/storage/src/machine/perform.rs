@@ -154,11 +154,17 @@ impl Machine {
         if self.perform_with_read_ahead(now, action) {
             return;
         }
+        if let Action::Read(op) = action {
+            return self.submit_read(now, op);
+        }
         let Machine { nand, host_interface, world, barriers, later, mirror, ftl, entries, .. } = self;
         match action {
-            Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
             Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
-            Action::Program(_) | Action::Ready { .. } | Action::Data { .. } | Action::Complete { .. } => {
+            Action::Read(_)
+            | Action::Program(_)
+            | Action::Ready { .. }
+            | Action::Data { .. }
+            | Action::Complete { .. } => {
                 unreachable!("{action:?} is no rare action")
             }
             Action::Retire(block) => {

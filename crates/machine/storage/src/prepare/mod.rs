@@ -6,6 +6,7 @@
 
 pub(crate) mod cache;
 pub mod fast;
+pub(crate) mod zoned;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -31,7 +32,8 @@ use system::parts::Parts;
 pub enum Preparation {
     /// None: the drive is in its factory state.
     Erased,
-    /// The whole drive is written once, sequentially; the SLC cache has been folded since.
+    /// The whole drive is written once, sequentially; the SLC cache has been folded since. Of a drive with zones, those that no
+    /// job writes.
     Filled,
     /// The drive is filled, then overwritten at random in mapping units until write amplification settles.
     Overwritten,
@@ -162,8 +164,12 @@ fn lay_out(
     preparation: Preparation,
     streams: &Streams,
 ) -> Result<Option<(Store, Prepared)>, PrepareError> {
-    if parts.zones.is_some() && preparation != Preparation::Erased {
-        let found = format!("the drive was to be prepared as {preparation}, expected none: jobs write its zones");
+    if let Some(config) = parts.zones.as_ref().filter(|_| preparation != Preparation::Erased) {
+        if preparation == Preparation::Filled {
+            return zoned::fill(parts, config, &[], streams).map(Some);
+        }
+        let found =
+            format!("the drive was to be prepared as {preparation}, expected none or fill: zones have no steady state");
         return Err(ConfigError(found).into());
     }
     if parts.nand.order != Order::InOrder {

@@ -22,7 +22,8 @@ const TELLING: f64 = 0.005;
 pub(crate) fn notes(system: &System, figures: &Figures<'_>) -> Vec<Note> {
     let mut found = ended_early(figures);
     found.extend(failed_requests(figures));
-    found.extend(empty_drive(&figures.counters.1.ftl, system.has_zones()));
+    let filled = figures.prepared.preparation == Preparation::Filled;
+    found.extend(empty_drive(&figures.counters.1.ftl, system.has_zones(), filled));
     found.extend(not_steady(system, figures));
     found.extend(few_cycles(figures));
     found.extend(little_written(system, figures));
@@ -56,15 +57,20 @@ fn failed_requests(figures: &Figures<'_>) -> Vec<Note> {
 }
 
 /// Returns a note if more than [`EMPTY`] of the data that the host read had never been written.
-fn empty_drive(stats: &Stats, zones: bool) -> Option<Note> {
+fn empty_drive(stats: &Stats, zones: bool, filled: bool) -> Option<Note> {
     let read = stats.read_hits + stats.read_misses + stats.read_unwritten;
     let part = stats.read_unwritten as f64 / read.max(1) as f64;
     let found = match stats.read_unwritten {
         all if all == read => "no read found data".to_owned(),
         _ => format!("{:.1} % of the reads found no data", 100.0 * part),
     };
-    // Zones are written by jobs alone.
-    let advice = if zones { "a job before it writes its zones" } else { "precondition: fill writes it first" };
+    let advice = match (zones, filled) {
+        (true, true) => {
+            "they lie beyond the capacity of a zone, or where a job writes; offset and size can leave these out"
+        }
+        (true, false) => "precondition: fill writes the zones that no job writes, up to their capacity",
+        (false, _) => "precondition: fill writes it first",
+    };
     let text = format!("empty drive: {found}, which takes no access to the flash ({advice})");
     (part > EMPTY).then(|| Note::new(Kind::EmptyDrive, text))
 }
@@ -151,9 +157,10 @@ mod tests {
 
     #[test]
     fn reads_of_an_empty_drive_are_named() {
-        let text = |stats: Stats| empty_drive(&stats, false).map(|note| note.text().to_owned());
-        let zoned = empty_drive(&Stats { read_unwritten: 9, ..Stats::default() }, true);
-        assert!(zoned.is_some_and(|note| note.text().contains("a job before it writes its zones")));
+        let text = |stats: Stats| empty_drive(&stats, false, false).map(|note| note.text().to_owned());
+        let zoned = |filled| empty_drive(&Stats { read_unwritten: 9, ..Stats::default() }, true, filled);
+        assert!(zoned(false).is_some_and(|note| note.text().contains("the zones that no job writes")));
+        assert!(zoned(true).is_some_and(|note| note.text().contains("beyond the capacity of a zone")));
         assert!(
             text(Stats { read_unwritten: 9, ..Stats::default() }).is_some_and(|text| text.contains("no read found"))
         );

@@ -22,7 +22,7 @@ use sim::{Streams, Time, rarely};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Logs, Next, Options, Player, Replay, Workload};
 
 use crate::machine::{Completion, Machine};
-use crate::prepare::{Preparation, PrepareError, Prepared, mounted, prepare};
+use crate::prepare::{Preparation, PrepareError, Prepared, mounted, prepare, zoned};
 use crate::results::counters::{Counters, MachineState, Mark, Marks};
 use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
@@ -253,7 +253,13 @@ pub fn run_logged(
     let chosen = options.preparation.unwrap_or_else(by_default);
     let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
     let preparation = if rests { Preparation::Rested } else { chosen };
-    let (store, prepared) = prepare(system, &parts, preparation, &streams, options.cache.as_deref())?;
+    let (store, prepared) = match &parts.zones {
+        Some(zones) if preparation == Preparation::Filled => {
+            let written = workload.written(parts.user_bytes).unwrap_or_default();
+            zoned::fill(&parts, zones, &written, &streams)?
+        }
+        _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
+    };
     let (mut machine, mounted) = mounted(&parts, store, preparation, &streams)?;
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
@@ -320,8 +326,9 @@ pub fn run_logged(
     let remarks = workload.notes().iter().chain(player.notes());
     let mut notes: Vec<Note> = remarks.map(|text| Note::new(Kind::Remark, text)).collect();
     notes.extend(course.note(machine.ftl(), &prepared));
-    if options.preparation.is_none() && preparation != Preparation::Erased {
-        notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}")));
+    if options.preparation.is_none() && prepared.preparation != Preparation::Erased {
+        let zones = if parts.zones.is_some() { "; zones that jobs write begin empty" } else { "" };
+        notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}{zones}")));
     }
     if stopped {
         let text = format!("interrupted after {end} and {requests} requests: the figures are those until then");
@@ -373,9 +380,11 @@ fn endless(workload: &Workload, parts: &Parts, length: Length) -> Result<(Option
 /// Reason for which a drive is filled by default.
 const READS: &str = "the workload reads what it has not written";
 
-/// Returns the state of a drive by default: filled if the workload reads data that it has not written, else erased.
+/// Returns the state of a drive by default: filled if the workload reads data that it has not written, else erased. Zones are
+/// filled if the zones that the workload writes are known.
 fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
-    let fills = parts.zones.is_none() && workload.reads_unwritten(parts.user_bytes);
+    let known = parts.zones.is_none() || workload.written(parts.user_bytes).is_some();
+    let fills = known && workload.reads_unwritten(parts.user_bytes);
     if fills { Preparation::Filled } else { Preparation::Erased }
 }
 

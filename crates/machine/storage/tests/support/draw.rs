@@ -43,6 +43,47 @@ pub fn draw(rng: &mut Rng) -> Drawn {
     }
 }
 
+/// Draws until the parts of a drive fit together whose mapping units are larger than its pages.
+pub fn draw_spanning(rng: &mut Rng) -> Drawn {
+    loop {
+        let (mut sets, preparation) = draw_sets(rng);
+        let times = pick(rng, &[2, 4, 8]);
+        let bytes = |sets: &[(&str, String)], key: &str| {
+            let found = sets.iter().find(|(of, _)| *of == key);
+            found.and_then(|(_, value)| value.strip_suffix('B')?.parse::<u64>().ok())
+        };
+        let unit = times * bytes(&sets, "flash.page").expect("a page");
+        let large = [
+            "device.hmb.unit",
+            "device.read_ahead.size",
+            "device.read_cache.size",
+            "device.write_cache.size",
+            "ftl.map_cache.size",
+            "host.max_transfer",
+        ];
+        for key in large {
+            let Some(old) = bytes(&sets, key) else { continue };
+            sets.retain(|(of, _)| *of != key);
+            sets.push((key, format!("{}B", if old == 0 { 0 } else { old.next_multiple_of(unit) + unit })));
+        }
+        let capacity = bytes(&sets, "ftl.capacity").expect("a capacity") * 4 / 5 / unit * unit;
+        sets.retain(|(key, _)| !["ftl.unit", "ftl.capacity"].contains(key));
+        sets.extend([("ftl.unit", format!("{unit}B")), ("ftl.capacity", format!("{capacity}B"))]);
+        let borrowed: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let Ok(system) = System::from_toml("drawn", "title = \"drawn\"", &borrowed) else { continue };
+        let Ok(parts) = Parts::new(&system, PayloadKind::Stamp) else { continue };
+        let (wear, faults) = (&system.flash.wear, &system.flash.faults);
+        return Drawn {
+            faulty_reads: faults.read > 0.0,
+            faulty_writes: wear.program_failure + wear.erase_failure + wear.factory_bad > 0.0,
+            sets,
+            parts,
+            system,
+            preparation,
+        };
+    }
+}
+
 fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     let mut sets: Vec<(&'static str, String)> = Vec::new();
     let mut set = |key, value: String| sets.push((key, value));

@@ -168,6 +168,12 @@ impl World {
             }
             _ => (at, length),
         };
+        // Units of 64 KiB take writes of whole KiB.
+        let grain = (u64::from(self.parts.nand.geometry.unit_bytes) >> 15).max(1);
+        let (at, length) = match op {
+            Op::Write => (at / grain * grain, length.next_multiple_of(grain)),
+            _ => (at, length),
+        };
         if op == Op::Read {
             self.read_to = at + length;
         }

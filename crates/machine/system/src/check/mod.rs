@@ -14,7 +14,12 @@ use media::Geometry;
 use crate::error::SystemError;
 use crate::{LinkType, System, Value};
 use ftl::section::{Group, MapPlace, Memory, ReadPlace};
-use nand::Cell;
+use nand::{Cell, PageSpan, Programming};
+
+/// Maximum bytes of a unit whose sectors are told apart in the write cache.
+const SECTORS_MAX: u64 = 32 << 10;
+/// Maximum number of mapping units of a page, or of a program with parity.
+const UNITS_MAX: u64 = 64;
 
 /// Bytes of map per mapping unit.
 const MAP_ENTRY: u64 = 4;
@@ -204,7 +209,7 @@ fn read_ahead(s: &System) -> Result<(), SystemError> {
 
 fn geometry(s: &System) -> Result<(), SystemError> {
     let flash = &s.flash;
-    s.multiple("flash.page", flash.page, "ftl.unit", s.ftl.unit)?;
+    units(s)?;
     s.multiple("flash.page", flash.page, "flash.ecc.codeword", u64::from(flash.ecc.codeword_bytes))?;
     times(s)?;
     let cache = &s.caches.read;
@@ -225,15 +230,36 @@ fn geometry(s: &System) -> Result<(), SystemError> {
         }
         let bits = flash.cell.bits();
         let least = format!("at least {bits} with {key}, because a block in SLC mode has 1/{bits} of its pages");
-        s.expect(size == 0 || flash.pages >= bits, &["flash.pages", key, "flash.cell"], &least)?;
-    }
-    let planes = if s.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
-    let program = planes * flash.page / s.ftl.unit;
-    if program > 64 {
-        let why = format!("{}, so that {program} units make a program, expected at most 64", s.is("ftl.unit"));
-        return s.conflict(&["ftl.unit", "flash.page", "flash.planes", "ftl.multi_plane"], why);
+        s.expect(size == 0 || s.geometry().pages >= bits, &["flash.pages", key, "flash.cell"], &least)?;
     }
     shape(s)
+}
+
+/// Checks mapping units against pages: one divides the other.
+fn units(s: &System) -> Result<(), SystemError> {
+    let (unit, page) = (s.ftl.unit, s.flash.page);
+    let whole = unit <= SECTORS_MAX || s.link.kind != LinkType::SharedBuffer;
+    let most = "at most 32KiB where link.type is \"shared-buffer\": its commands are cut to single sectors";
+    s.expect(whole, &["ftl.unit", "link.type"], most)?;
+    if unit > page {
+        s.multiple("ftl.unit", unit, "flash.page", page)?;
+        let rows = s.span().pages;
+        let why = format!("a multiple of {rows}, the pages of each plane that a ftl.unit spans");
+        let keys = ["flash.pages", "ftl.unit", "flash.page", "flash.planes", "ftl.multi_plane"];
+        return s.expect(s.flash.pages.is_multiple_of(rows), &keys, &why);
+    }
+    s.multiple("flash.page", page, "ftl.unit", unit)?;
+    let of_page = page / unit;
+    let of_program = if s.ftl.multi_plane { u64::from(s.flash.planes) * of_page } else { of_page };
+    let (makes, count) = match s.ftl.parity {
+        Some(_) => ("program of a stripe (ftl.parity.stripe)", of_program),
+        None => ("page", of_page),
+    };
+    if count > UNITS_MAX {
+        let why = format!("{}, so that {count} units make a {makes}, expected at most {UNITS_MAX}", s.is("ftl.unit"));
+        return s.conflict(&["ftl.unit", "flash.page", "flash.planes", "ftl.multi_plane", "ftl.parity.stripe"], why);
+    }
+    Ok(())
 }
 
 /// Checks that there are as many times as page types, or one.
@@ -272,26 +298,38 @@ fn onenand(s: &mut System) -> Result<(), SystemError> {
 }
 
 impl System {
-    /// Returns the geometry that the translation layer sees. Without a translation layer, units are pages.
+    /// Returns true if mapping units are pages, because there is no translation layer.
+    fn maps_pages(&self) -> bool {
+        matches!(self.link.kind, LinkType::OneNand | LinkType::None)
+    }
+
+    /// Returns the pages of the dies that a mapping unit spans if it is larger than one. A program has whole units.
+    pub fn span(&self) -> PageSpan {
+        let together = self.has_zones() || (self.ftl.multi_plane && self.ftl.group != Group::Plane);
+        let unit = if self.maps_pages() { self.flash.page } else { self.ftl.unit };
+        PageSpan::of(unit, self.flash.page, if together { self.flash.planes } else { 1 })
+    }
+
+    /// Returns the geometry that the translation layer sees: its pages are at least a unit. Without a translation layer, units
+    /// are pages.
     pub fn geometry(&self) -> Geometry {
-        // Without a translation layer, units are pages.
-        let pages = matches!(self.link.kind, LinkType::OneNand | LinkType::None);
-        let unit = if pages { self.flash.page } else { self.ftl.unit };
+        let span = self.span();
+        let unit = if self.maps_pages() { self.flash.page } else { self.ftl.unit };
         Geometry {
             channels: self.flash.channels,
             chips: self.flash.chips,
             dies: self.flash.dies,
-            planes: self.flash.planes,
+            planes: self.flash.planes / span.planes,
             blocks: self.flash.blocks,
-            pages: self.flash.pages,
-            page_bytes: u32::try_from(self.flash.page).expect("a page is at most 64 KiB"),
+            pages: self.flash.pages / span.pages,
+            page_bytes: u32::try_from(self.flash.page).expect("a page is at most 64 KiB") * span.count(),
             unit_bytes: u32::try_from(unit).expect("a unit is at most 64 KiB"),
         }
     }
 }
 
 fn capacity(s: &mut System) -> Result<(), SystemError> {
-    let raw = u64::try_from(s.geometry().bytes()).expect("2^32 units of 32 KiB fit");
+    let raw = u64::try_from(s.geometry().bytes()).expect("2^32 units of 64 KiB fit");
     s.raw_bytes = raw;
     let (given, key) = match (s.ftl.capacity, s.ftl.over_provisioning) {
         (Some(bytes), None) => (bytes, "ftl.capacity"),
@@ -354,6 +392,19 @@ fn copy_blocks(s: &System, planes: u64, slc_block: u64) -> u64 {
     (2 * (cache.size + group * slc_block)).div_ceil(planes * slc_block)
 }
 
+impl System {
+    /// Returns the bytes that the controller holds between the two passes of their programs: on each die, of the blocks of
+    /// host data and of copies.
+    fn between_passes(&self) -> u64 {
+        let (flash, open) = (&self.flash, if self.ftl.gc.separate { 2 } else { 1 });
+        let pages = u64::from(flash.timing.pass_distance) * u64::from(flash.planes) * open;
+        match flash.timing.programming {
+            Programming::OnePass => 0,
+            Programming::TwoPass => u64::from(self.geometry().all_dies()) * pages * flash.page,
+        }
+    }
+}
+
 fn memory(s: &System) -> Result<(), SystemError> {
     let units = s.user_bytes / s.ftl.unit;
     let map = s.ftl.map_cache.size.unwrap_or(units * MAP_ENTRY);
@@ -362,6 +413,7 @@ fn memory(s: &System) -> Result<(), SystemError> {
         ("device.write_cache.size", s.caches.write.place == Memory::Dram, s.caches.write.size),
         ("device.read_cache.size", s.caches.read.place == ReadPlace::Dram, s.caches.read.size),
         ("device.read_ahead.size", true, s.read_ahead.size),
+        ("flash.pass_distance", true, s.between_passes()),
     ];
     let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
     if needed <= s.caches.dram {
@@ -384,6 +436,8 @@ fn memory(s: &System) -> Result<(), SystemError> {
         "device.write_cache.size",
         "device.read_cache.size",
         "device.read_ahead.size",
+        "flash.programming",
+        "flash.pass_distance",
     ];
     let places = ["ftl.map_cache.place", "device.write_cache.place", "device.read_cache.place"];
     s.conflict(&[&sizes[..], &places, &["ftl.capacity", "flash.blocks"]].concat(), why)

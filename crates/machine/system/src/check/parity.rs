@@ -23,7 +23,8 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let planes = "ftl.multi_plane true: the planes of a die fail together, and must share a program";
     s.expect(whole, &[STRIPE, "ftl.multi_plane", "flash.planes"], planes)?;
     let slc = s.ftl.slc_cache.size > 0 || (s.caches.read.place == ReadPlace::Slc && s.caches.read.size > 0);
-    let blocks = [Some(flash.pages), slc.then(|| flash.pages / flash.cell.bits())];
+    let all = s.geometry().pages;
+    let blocks = [Some(all), slc.then(|| all / flash.cell.bits())];
     for pages in blocks.into_iter().flatten() {
         let programs = u64::from(pages) * u64::from(dies);
         let keys = [STRIPE, "flash.pages", "flash.channels", "flash.chips", "flash.dies", "ftl.slc_cache.size"];

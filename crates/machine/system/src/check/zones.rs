@@ -26,7 +26,7 @@ pub(super) fn check(s: &mut System) -> Result<bool, SystemError> {
     let width = s.zones.dies.unwrap_or(dies);
     s.expect(width <= dies, &["device.zones.dies", "flash.channels"], &format!("at most the {dies} of the flash"))?;
     excluded(s)?;
-    let raw = u64::try_from(s.geometry().bytes()).expect("2^32 units of 32 KiB fit");
+    let raw = u64::try_from(s.geometry().bytes()).expect("2^32 units of 64 KiB fit");
     s.raw_bytes = raw;
     let row = u64::from(width) * u64::from(s.flash.planes) * s.flash.page;
     let blocks = capacity.div_ceil(row).div_ceil(u64::from(s.flash.pages));

@@ -104,7 +104,7 @@ fn shrinking_pages(whole: &System) -> Result<u64, ConfigError> {
     let spare = whole.raw_bytes as f64 / whole.user_bytes as f64 - 1.0 - reserve(whole);
     let programs = PROGRAMS.max((3.0 / spare.max(0.01)) as u32);
     let least = programs.div_ceil(rows).max(4 * whole.ftl.gc.batch.min(BATCH));
-    Ok(u64::from((whole.flash.pages / least).max(1)))
+    Ok(u64::from((whole.geometry().pages / least).max(1)))
 }
 
 /// Returns the largest factor by which the number of blocks may shrink, and with it the reserve of collection: one that
@@ -163,7 +163,7 @@ fn changes(whole: &System, part: u64) -> Result<Vec<(&'static str, String)>, Con
 /// Returns the changed keys of the flash and its collection.
 fn smaller_flash(whole: &System, part: u64) -> Result<Vec<(&'static str, String)>, ConfigError> {
     let (flash, gc) = (&whole.flash, &whole.ftl.gc);
-    let (line, whole_pages) = (u64::from(flash.cell.bits()), u64::from(flash.pages));
+    let (line, whole_pages) = (u64::from(flash.cell.bits() * whole.span().pages), u64::from(flash.pages));
     let before = whole_pages * u64::from(flash.blocks);
     // Pages shrink first, then the number of blocks. Whole word lines: at least as many pages as asked for, and fewer blocks in
     // return.

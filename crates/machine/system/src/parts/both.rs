@@ -214,6 +214,11 @@ impl Both {
         self.with_pages(out, |pages, out| pages.done(own, status, &view, out));
     }
 
+    /// Returns the first byte that a flash read needs of its pages.
+    pub(super) fn read_from(&self, id: OpId) -> u32 {
+        if id.0.is_multiple_of(2) { 0 } else { self.pages.read_from(OpId(id.0 / 2)) }
+    }
+
     /// Returns the command that a flash read delivers data to.
     pub(super) fn reader(&self, id: OpId) -> Option<Tag> {
         let own = OpId(id.0 / 2);

@@ -166,6 +166,7 @@ pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers:
     let coded = system.setting("flash.ecc.decoders").applies;
     nand::Config {
         geometry,
+        span: system.span(),
         cell: f.cell,
         order: f.order,
         payload,

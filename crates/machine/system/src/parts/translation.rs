@@ -142,6 +142,16 @@ impl Translation {
         }
     }
 
+    /// Returns the first byte that the flash read `id`, which is in progress, needs of its pages.
+    pub fn read_from(&self, id: OpId) -> u32 {
+        match self {
+            Pages(ftl) => ftl.read_from(id),
+            // Commands are of whole units.
+            Zones(_) => 0,
+            Both(both) => both.read_from(id),
+        }
+    }
+
     /// Returns the command that the flash read `id`, which is in progress, delivers data to; `None` for any other operation.
     pub fn reader(&self, id: OpId) -> Option<Tag> {
         match self {

@@ -60,7 +60,7 @@ pub(super) fn conventional(
     let mut own = system.clone();
     own.user_bytes = bytes;
     own.caches.write.size = (system.caches.write.size / BUFFER_SHARE).max(2 * system.host.max_transfer);
-    let row = u64::try_from(geometry.bytes()).expect("2^32 units of 32 KiB fit") / u64::from(geometry.blocks);
+    let row = u64::try_from(geometry.bytes()).expect("2^32 units of 64 KiB fit") / u64::from(geometry.blocks);
     let least = bytes.div_ceil(row).min(u64::from(geometry.blocks)) as u32;
     let mut fault = ConfigError("device.zones.conventional: the flash has no block for it".to_owned());
     for blocks in least..(least + SPARE_MAX).min(geometry.blocks) {

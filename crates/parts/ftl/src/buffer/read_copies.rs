@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use media::{Action, BlockAddr, Class, EraseOp, Move, OpId, PlaneMask, ProgramOp, Status, Tag};
+use media::{Action, BlockAddr, Class, EraseOp, Move, OpId, PlaneMask, ProgramOp, SECTOR, Status, Tag};
 use sim::Time;
 
 use crate::config::Config;
@@ -201,7 +201,7 @@ impl Ftl {
         if self.durability.is_read_only() || !self.has_room_for_copies(out) {
             return;
         }
-        let whole = self.layout.all_sectors.count_ones();
+        let whole = 1 << (self.layout.unit_shift - SECTOR.trailing_zeros());
         for i in 0..count {
             let (unit, home) = (unit + i, home + i);
             if self.part(tag, unit).sectors != whole || self.map.table.get(unit) != Location::flash(home) {

@@ -123,8 +123,8 @@ impl Ftl {
             // Nothing has changed for the next program.
             if stop.valid > 0 && in_flight + stop.valid > copies {
                 debug_assert_eq!(
-                    (stop.unit, ones(self.space.blocks.valid_bits(stop.unit, self.layout.program_units))),
-                    (self.layout.unit_of(scan.block, self.gc.order.program(scan.cursor, scan.end)), stop.valid)
+                    (stop.unit, ones(self.space.blocks.valid_bits(stop.unit, self.layout.read_units))),
+                    (self.layout.read_unit(scan.block, self.gc.order.read(scan.cursor, scan.end)), stop.valid)
                 );
                 return;
             }
@@ -178,7 +178,7 @@ impl Ftl {
         if !self.gc.units[pu as usize].takes(batch, copies) {
             return false;
         }
-        let whole = self.layout.program_units;
+        let whole = self.layout.read_units;
         let order = self.gc.order;
         let mut batch_end = order.batch_end(scan.cursor, scan.end);
         let folded = background && self.gc.batch.is_in_progress() && self.is_slc(scan.block);
@@ -195,8 +195,8 @@ impl Ftl {
                 batch_end = order.batch_end(cursor, scan.end);
             }
             // Data in the background stays in the order in which it was written.
-            let program = if background { cursor } else { order.program(cursor, scan.end) };
-            let unit = self.layout.unit_of(scan.block, program);
+            let read = if background { cursor } else { order.read(cursor, scan.end) };
+            let unit = self.layout.read_unit(scan.block, read);
             let bits = self.space.blocks.valid_bits(unit, whole);
             if bits != 0 {
                 let count = ones(bits);
@@ -211,12 +211,12 @@ impl Ftl {
                 if folded {
                     self.gc.batch.read(count);
                 }
-                let mut page = self.layout.page_in(pu, scan.block, program);
+                let mut page = self.layout.read_in(pu, scan.block, read);
                 if self.layout.planes > 1 {
                     page.planes = planes_of(&self.layout, page.planes, bits);
                 }
                 let (id, operation) = self.operations.start_bare(OperationKind::CollectRead, pu);
-                (operation.unit, operation.logical, operation.mask) = (unit, program, bits);
+                (operation.unit, operation.logical, operation.mask) = (unit, read, bits);
                 operation.sequence = if background { collection.background.order.issued() } else { UNORDERED };
                 self.gc.refresh.read(scan.block, page);
                 let bytes = count << self.layout.unit_shift;
@@ -244,19 +244,19 @@ impl Ftl {
 
     #[inline(always)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let Operation { subject: pu, unit, logical: program, mask, sequence: number, .. } = self.operations[id];
+        let Operation { subject: pu, unit, logical: read, mask, sequence: number, .. } = self.operations[id];
         self.operations.free(id);
         let block = self.layout.block_of(unit);
         let collection = &mut self.gc.units[pu as usize];
         let purpose = if number == UNORDERED { Purpose::Collection } else { collection.background.purpose };
         collection.pending_mut(purpose).reading -= 1;
         // Units superseded in the meantime are not copied.
-        let bits = mask & self.space.blocks.valid_bits(unit, self.layout.program_units);
+        let bits = mask & self.space.blocks.valid_bits(unit, self.layout.read_units);
         if bits != mask {
             collection.in_flight -= ones(mask & !bits);
         }
         if bits != 0 {
-            let page = self.layout.page_in(pu, block, program);
+            let page = self.layout.read_in(pu, block, read);
             self.copy_units(pu, purpose, page, unit, bits, status, flash, out);
             // The source block must not be erased, and written with the same unit again, until each copy is issued or
             // dropped. The pin of the completed read covers one copy.
@@ -271,7 +271,7 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// Takes slots for the units in `bits` of the program at `first`, read from `page`.
+    /// Takes slots for the units in `bits`, counted from `first`, read from `page`.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn copy_units(

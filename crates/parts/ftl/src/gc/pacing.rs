@@ -250,7 +250,7 @@ impl Ftl {
         if self.gc.order.is_page_by_page() {
             return None;
         }
-        Some((self.gc.order.batch_programs() * self.layout.program_units).min(copies / 2))
+        Some((self.gc.order.batch_reads() * self.layout.read_units).min(copies / 2))
     }
 
     /// Continues collection as required after the host took room in `pu`.

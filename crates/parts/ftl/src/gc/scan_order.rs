@@ -1,4 +1,5 @@
-//! The order in which collection reads the programs of a victim.
+//! The order in which collection reads the programs of a victim, one read per program or, of programs of many units,
+//! several.
 //!
 //! Each die reads a batch of pages in sequence before it programs again. If all dies of a superblock did so at once,
 //! those that share a channel would wait for each other, and programs would pile up meanwhile. So dies take turns: of
@@ -14,9 +15,9 @@ use crate::layout::Layout;
 pub(crate) struct ScanOrder {
     /// Pages per die and batch.
     batch: u32,
-    /// Positions that read a batch at the same time.
+    /// Reads of a batch that are of the same row and made at the same time.
     width: u32,
-    /// Positions per row.
+    /// Reads per row.
     per_row: u32,
 }
 
@@ -24,11 +25,11 @@ impl ScanOrder {
     /// Creates the order of `config`. Dies take turns if they read more than a page at a time and consecutive positions
     /// are on different channels; else all positions of a row are read together.
     pub(crate) fn new(config: &Config, layout: &Layout) -> ScanOrder {
-        let (per_row, channels) = (layout.per_row, config.geometry.channels);
-        let rows = layout.data_units / (per_row * layout.program_units);
+        let (per_row, channels) = (layout.per_row * layout.program_reads, config.geometry.channels);
+        let rows = layout.data_units / (per_row * layout.read_units);
         let batch = config.collection.batch.min(rows / 4).max(1);
         let by_channel = config.group == Group::Drive && config.stripe[0] == Axis::Channel;
-        let width = if batch > 1 && by_channel { channels } else { per_row };
+        let width = if batch > 1 && by_channel { channels * layout.program_reads } else { per_row };
         ScanOrder { batch, width, per_row }
     }
 
@@ -38,21 +39,21 @@ impl ScanOrder {
         self.batch == 1
     }
 
-    /// Returns the number of programs that are read together.
+    /// Returns the number of reads that are made together.
     #[inline]
-    pub(crate) fn batch_programs(self) -> u32 {
+    pub(crate) fn batch_reads(self) -> u32 {
         self.batch * self.width
     }
 
-    /// Returns the end of the batch that begins or continues at `cursor`, in a scan of `end` programs.
+    /// Returns the end of the batch that begins or continues at `cursor`, in a scan of `end` reads.
     #[inline]
     pub(crate) fn batch_end(self, cursor: u32, end: u32) -> u32 {
-        if self.is_page_by_page() { end } else { end.min((cursor / self.batch_programs() + 1) * self.batch_programs()) }
+        if self.is_page_by_page() { end } else { end.min((cursor / self.batch_reads() + 1) * self.batch_reads()) }
     }
 
-    /// Returns the number in its block of the program that is read after `cursor` others, of `end`.
+    /// Returns the number in its block of the read that is made after `cursor` others, of `end`.
     #[inline]
-    pub(crate) fn program(self, cursor: u32, end: u32) -> u32 {
+    pub(crate) fn read(self, cursor: u32, end: u32) -> u32 {
         if self.width == self.per_row { cursor } else { self.in_turns(cursor, end) }
     }
 
@@ -78,14 +79,14 @@ mod tests {
 
     #[test]
     fn one_die_of_each_channel_reads_its_batch() {
-        let order: Vec<u32> = (0..12).map(|cursor| ORDER.program(cursor, 24)).collect();
+        let order: Vec<u32> = (0..12).map(|cursor| ORDER.read(cursor, 24)).collect();
         assert_eq!(order, [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]);
     }
 
     #[test]
     fn every_program_is_read_once_whatever_the_length() {
         for end in 0..40 {
-            let mut order: Vec<u32> = (0..end).map(|cursor| ORDER.program(cursor, end)).collect();
+            let mut order: Vec<u32> = (0..end).map(|cursor| ORDER.read(cursor, end)).collect();
             order.sort_unstable();
             assert_eq!(order, (0..end).collect::<Vec<u32>>(), "{end} programs");
         }

@@ -232,12 +232,12 @@ impl Ftl {
         if !slc || lent {
             collection.short_by = short_by;
         }
-        GcScan { block, cursor: 0, end: self.programs_of(block), valid, forced }
+        GcScan { block, cursor: 0, end: self.programs_of(block) * self.layout.program_reads, valid, forced }
     }
 
     /// Goes on to collect `block`, which had `valid` valid units when it was chosen.
     pub(crate) fn resume_victim(&mut self, pu: u32, block: u32, valid: u32) {
-        let (left, end) = (self.space.blocks.valid(block), self.programs_of(block));
+        let (left, end) = (self.space.blocks.valid(block), self.programs_of(block) * self.layout.program_reads);
         assert!(
             left <= valid && self.gc.unit(pu).victims.is_empty(),
             "block {block} had {valid} units, and has {left}"

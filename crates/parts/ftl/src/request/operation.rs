@@ -17,8 +17,8 @@ pub enum OperationKind {
     Ahead,
     /// Reads the missing sectors of slot `subject`.
     Fill,
-    /// Reads the units in `mask` of the program at `unit`, to be copied for parallel unit `subject`; `logical` is the
-    /// number of the program in its block.
+    /// Reads the units in `mask`, counted from `unit`, to be copied for parallel unit `subject`; `logical` is the
+    /// number of the read in its block.
     CollectRead,
     /// Reads translation unit `subject`.
     MapRead,

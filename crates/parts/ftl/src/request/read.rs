@@ -6,6 +6,7 @@ use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL, Owner};
 use crate::config::Config;
+use crate::layout::UNITS_MAX;
 use crate::location::{DecodedLocation, Location};
 use crate::map::cache::Ready;
 use crate::request::operation::{Operation, OperationKind};
@@ -146,7 +147,7 @@ impl Ftl {
 
     fn read_slot(&mut self, tag: Tag, unit: u32, slot: u32, at_hand: &mut u64, out: &mut Actions) {
         let part = self.part(tag, unit);
-        let wanted = sector_mask(part.from, part.sectors);
+        let wanted = sector_mask(self.layout.grain, part.from, part.sectors);
         let s = &mut self.buffer.slots[slot];
         if s.have & wanted != wanted {
             s.waiters = self.requests.fragments.chain(tag, unit, s.waiters);
@@ -194,6 +195,15 @@ impl Ftl {
         self.stats.read_misses += u64::from(count);
         self.gc.refresh.read(block, page);
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
+    }
+
+    /// Returns the first byte that the read `id` needs of the pages that it reads.
+    pub fn read_from(&self, id: OpId) -> u32 {
+        let Operation { kind, subject, logical, .. } = self.operations[id];
+        match kind {
+            OperationKind::HostRead => self.part(Tag(subject), logical).from * SECTOR as u32,
+            _ => 0,
+        }
     }
 
     /// Returns the number of bytes of the `count` units from `logical` on that the command `tag` covers.
@@ -292,9 +302,10 @@ impl Ftl {
     }
 }
 
-/// Returns a mask of `sectors` sectors from `from` on.
+/// Returns a mask of the bits, of 2^`grain` sectors each, for `sectors` sectors from `from` on.
 #[inline]
-pub(crate) fn sector_mask(from: u32, sectors: u32) -> u64 {
-    debug_assert!(sectors > 0 && from + sectors <= 64);
-    (u64::MAX >> (64 - sectors)) << from
+pub(crate) fn sector_mask(grain: u32, from: u32, sectors: u32) -> u64 {
+    debug_assert!(sectors > 0 && (from + sectors - 1) >> grain < UNITS_MAX);
+    let (first, last) = (from >> grain, (from + sectors - 1) >> grain);
+    (u64::MAX >> (UNITS_MAX - 1 - (last - first))) << first
 }

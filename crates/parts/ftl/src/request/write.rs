@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use media::{Action, Class, Move, OpId, SECTOR, Status, Tag};
+use media::{Action, Class, Move, OpId, Refusal, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL};
 use crate::location::{DecodedLocation, Location};
@@ -23,6 +23,10 @@ impl Ftl {
         if self.durability.is_read_only() {
             self.complete(tag, Status::NoSpace, out);
             return;
+        }
+        if self.layout.grain > 0 && (sectors.start | sectors.end) & ((1 << self.layout.grain) - 1) != 0 {
+            // What is in a buffer is known for so many sectors at once.
+            return self.complete(tag, Status::Refused(Refusal::InvalidField), out);
         }
         if self.requests.queue.is_empty() && self.takes_write(units) {
             out.actions.push(Action::Ready { tag });
@@ -70,7 +74,7 @@ impl Ftl {
     /// Returns the mask of the sectors of `unit` that the command `tag` covers.
     fn mask(&self, tag: Tag, unit: u32) -> u64 {
         let part = self.part(tag, unit);
-        sector_mask(part.from, part.sectors)
+        sector_mask(self.layout.grain, part.from, part.sectors)
     }
 
     /// Stores the sectors in `mask` of `unit`, which are data of `handle`, in a slot, which becomes dirty.

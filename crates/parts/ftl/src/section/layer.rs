@@ -58,9 +58,10 @@ impl FromValue for Stripe {
 section! {
     /// The flash translation layer.
     Layer {
-        "ftl.unit" unit: u64 = SIZE.within(512.0, 32768.0),
+        "ftl.unit" unit: u64 = SIZE.within(512.0, 65536.0),
             assumed("4KiB", "the page size of host file systems"),
-            "Data bytes covered by one map entry: a power of two that divides flash.page.";
+            "Data bytes covered by one map entry (indirection unit): a power of two that divides or is a multiple of flash.page. \
+             A unit of several pages lies on neighboring planes of a program first.";
         "ftl.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("auto"),
             given("auto", "follows from ftl.over_provisioning"),
             "Capacity visible to the host, in bytes. Set either this or ftl.over_provisioning; the other is auto.";

@@ -2,36 +2,11 @@
 
 use keys::{AGE, COUNT, Kind, SIZE, assumed, given, section, words};
 
+use super::cell::Cell;
 use super::power::Power;
 use super::reliability::{Ecc, Errors, Faults, Variation, Wear};
 use super::scheduling::Scheduling;
 use super::timing::Timing;
-
-words! {
-    /// Bits per cell.
-    Cell {
-        /// One.
-        Slc = "slc",
-        /// Two.
-        Mlc = "mlc",
-        /// Three.
-        Tlc = "tlc",
-        /// Four.
-        Qlc = "qlc",
-    }
-}
-
-impl Cell {
-    /// Returns the bits per cell, which is also the number of page types: a page's type is its number modulo this.
-    pub const fn bits(self) -> u32 {
-        match self {
-            Cell::Slc => 1,
-            Cell::Mlc => 2,
-            Cell::Tlc => 3,
-            Cell::Qlc => 4,
-        }
-    }
-}
 
 words! {
     /// Order in which a block's pages may be programmed.
@@ -69,7 +44,7 @@ section! {
             "Data bytes per page, without its spare area.";
         "flash.cell" cell: Cell = Kind::words(Cell::WORDS),
             assumed("tlc", "most current drives"),
-            "Bits per cell: slc, mlc (2), tlc (3), qlc (4); page p of a block has type p modulo the bits.";
+            "Bits per cell: slc, mlc (2), tlc (3), qlc (4), plc (5); page p of a block has type p modulo the bits.";
         "flash.order" order: Order = Kind::words(Order::WORDS),
             given("in-order", "NAND data sheets: pages are programmed in order within a block"),
             "Order in which a block's pages may be programmed.";

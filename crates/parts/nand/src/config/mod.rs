@@ -1,9 +1,11 @@
 //! Configuration of a flash array: the sections that system files have for it, and what follows from the other parts.
 
+mod cell;
 mod flash;
 mod power;
 mod reliability;
 mod scheduling;
+mod span;
 mod timing;
 
 use media::Geometry;
@@ -11,17 +13,22 @@ use sim::Time;
 
 use crate::store::PayloadKind;
 
-pub use flash::{Cell, Flash, Order};
+pub use cell::Cell;
+pub use flash::{Flash, Order};
 pub use power::Power;
 pub use reliability::{Ecc, Endurance, ErrorLaw, Errors, Faults, Spread, Variation, Wear};
 pub use scheduling::{Policy, Reuse, Scheduling};
-pub use timing::Timing;
+pub use span::PageSpan;
+pub(crate) use span::Sensed;
+pub use timing::{Programming, Timing};
 
 /// Configuration of a flash array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Its geometry.
     pub geometry: Geometry,
+    /// The pages of the dies that a page of the geometry consists of.
+    pub span: PageSpan,
     /// Bits per cell.
     pub cell: Cell,
     /// The enforced programming order.
@@ -59,6 +66,14 @@ impl Config {
     pub fn fault(&self) -> Option<String> {
         if let Some(fault) = self.geometry.fault() {
             return Some(fault);
+        }
+        if self.geometry.pages > 1 << 16 {
+            return Some(format!("{} pages per block, expected at most 65536", self.geometry.pages));
+        }
+        let PageSpan { planes, pages } = self.span;
+        let (all, even) = (self.geometry.planes * planes, self.geometry.page_bytes.is_multiple_of(planes * pages));
+        if all > 16 || !even {
+            return Some(format!("pages of {} bytes on {planes} of {all} planes", self.geometry.page_bytes));
         }
         let t = &self.timing;
         let bits = self.cell.bits() as usize;
@@ -116,7 +131,7 @@ impl Config {
         {
             return Some(format!("variation of {name} is {part}, expected 0 to {most}"));
         }
-        let units = u64::from(self.geometry.all_dies()) * (1 + u64::from(self.geometry.planes));
+        let units = u64::from(self.geometry.all_dies()) * (1 + u64::from(all));
         if s.independent_reads && units >= u64::from(u16::MAX) {
             return Some(format!("independent reads of {units} dies and planes, expected fewer than 65535"));
         }

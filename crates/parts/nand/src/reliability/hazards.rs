@@ -67,7 +67,7 @@ impl Hazards {
         let (mut torn, mut rate) = (false, 0.0_f64);
         for plane in op.planes.iter() {
             let block = first + plane as usize * blocks;
-            torn |= !store.can_be_read(block, op.page);
+            torn |= !store.can_be_read(block, op.page());
             if let Some(errors) = &self.errors {
                 let reads = store.read_of(block);
                 let age = clock.saturating_sub(store.written_of(block));
@@ -103,13 +103,13 @@ impl Hazards {
                 let erases = store.erases_of(block);
                 if let Some((normal, slc)) = store.erases_by_mode(block) {
                     return match (op.kind, store.is_slc(block)) {
-                        (OpKind::Program, _) => e.is_worn_in_both(block, Some(op.page), (normal, slc)),
+                        (OpKind::Program, _) => e.is_worn_in_both(block, Some(op.page()), (normal, slc)),
                         (_, true) => e.is_worn_in_both(block, None, (normal, slc + 1)),
                         (_, false) => e.is_worn_in_both(block, None, (normal + 1, slc)),
                     };
                 }
                 match op.kind {
-                    OpKind::Program => e.page_is_worn(block, op.page, erases, op.slc),
+                    OpKind::Program => e.page_is_worn(block, op.page(), erases, op.slc),
                     _ => e.block_is_worn(block, erases + 1, store.is_slc(block)),
                 }
             })

@@ -6,7 +6,6 @@
 //! belong to the die. If the plane of the first waiting read of a queue is busy, the first read with a free plane goes
 //! ahead; other operations (collection, or all in order of arrival) do not overtake each other.
 
-use media::Geometry;
 use sim::{Schedule, Time};
 
 use crate::channel::{COMMANDS, DATA};
@@ -66,7 +65,7 @@ enum Turn {
 impl Independent {
     /// Appends the plane entries to `dies`, if planes read independently.
     pub(crate) fn new(config: &Config, dies: &mut Vec<Die>) -> Independent {
-        let planes = config.geometry.planes as usize;
+        let planes = (config.geometry.planes * config.span.planes) as usize;
         if !config.scheduling.independent_reads {
             return Independent { planes, dies: Vec::new() };
         }
@@ -76,8 +75,8 @@ impl Independent {
     }
 
     /// Timeline rows of the planes.
-    pub(crate) fn tracks(&self, g: &Geometry) -> Vec<(String, String)> {
-        let planes = (0..self.dies.len()).flat_map(|die| (0..g.planes).map(move |plane| (die, plane)));
+    pub(crate) fn tracks(&self) -> Vec<(String, String)> {
+        let planes = (0..self.dies.len()).flat_map(|die| (0..self.planes).map(move |plane| (die, plane)));
         planes.map(|(die, plane)| ("flash planes".to_owned(), format!("die {die} plane {plane}"))).collect()
     }
 
@@ -209,7 +208,7 @@ impl Nand {
                 let can = before == NONE && self.independent.dies[die].active == 0;
                 return if can { Turn::Whole(at) } else { Turn::Nothing };
             }
-            let unit = self.independent.unit(die, op.planes.0.trailing_zeros());
+            let unit = self.independent.unit(die, op.plane(self.tables.span.planes));
             let u = &self.dies[unit];
             if u.phase == Phase::Idle && (u.out == NONE || self.tables.cache_read) {
                 return Turn::Plane(at, before, unit);

@@ -3,6 +3,11 @@
 use media::{OpId, PageAddr, PlaneMask, Status};
 use sim::Dense;
 
+use crate::config::Sensed;
+
+/// The part of a read of several, but not all pages of a die that make a page of the geometry.
+const SEVERAL_PARTS: u32 = 255;
+
 /// No operation, no die.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -62,7 +67,9 @@ pub(crate) struct Op {
     /// Its successor in the queue.
     pub next: u32,
     pub block: u32,
-    pub page: u32,
+    /// The page in the lower half; in the upper half, for reads of flash with a [`Span`](crate::PageSpan), the part that
+    /// is read: 0 for all, one more than the number of a page, or [`SEVERAL_PARTS`].
+    pub page_and_part: u32,
     /// Bytes transferred from the die.
     pub bytes: u32,
     pub die: u16,
@@ -81,15 +88,17 @@ pub(crate) struct Op {
     pub lost: bool,
     /// The read's outcome is decided.
     pub faced: bool,
-    /// A read retry: sensed again with shifted voltages.
+    /// Sensed even if the page is in the register: a read retry, with shifted voltages, or one of several parts of a page.
     pub again: bool,
+    /// First page number of a part that is read, and the one after the last, counted within a page with a span.
+    pub rows: (u8, u8),
 }
 
 impl Op {
     const IDLE: Op = Op {
         next: NONE,
         block: 0,
-        page: 0,
+        page_and_part: 0,
         bytes: 0,
         die: 0,
         planes: PlaneMask(0),
@@ -103,13 +112,14 @@ impl Op {
         lost: false,
         faced: false,
         again: false,
+        rows: (0, 0),
     };
 
     #[inline]
     pub(crate) fn new(kind: OpKind, page: PageAddr, plane_count: u64, queue: u8) -> Op {
         Op {
             block: page.block,
-            page: page.page,
+            page_and_part: page.page,
             die: page.die,
             planes: page.planes,
             kind,
@@ -120,10 +130,31 @@ impl Op {
         }
     }
 
-    /// Returns page and planes as one number.
+    /// Returns the page within its block.
+    #[inline]
+    pub(crate) fn page(&self) -> u32 {
+        self.page_and_part & 0xFFFF
+    }
+
+    /// Returns page, part and planes as one number.
     #[inline]
     pub(crate) fn place(&self) -> u64 {
-        u64::from(self.block) << 40 | u64::from(self.page) << 16 | u64::from(self.planes.0)
+        u64::from(self.block) << 40 | u64::from(self.page_and_part) << 16 | u64::from(self.planes.0)
+    }
+
+    /// Limits the read to the pages in `sensed`.
+    pub(crate) fn read_part(&mut self, sensed: Sensed) {
+        let part = if sensed.count == 1 { sensed.first + 1 } else { SEVERAL_PARTS };
+        self.page_and_part |= part << 16;
+        self.plane_count = sensed.planes() as u8;
+        self.again = part == SEVERAL_PARTS;
+        self.rows = (sensed.rows.0 as u8, sensed.rows.1 as u8);
+    }
+
+    /// Returns the number within its die of the single plane that is read, of pages that span `planes`.
+    pub(crate) fn plane(&self, planes: u32) -> u32 {
+        let part = (self.page_and_part >> 16).saturating_sub(1);
+        self.planes.0.trailing_zeros() * planes + part % planes
     }
 
     /// Ends the read `id`, which needs no further retries.
@@ -134,7 +165,7 @@ impl Op {
     }
 
     pub(crate) fn address(&self) -> PageAddr {
-        PageAddr { die: self.die, planes: self.planes, block: self.block, page: self.page }
+        PageAddr { die: self.die, planes: self.planes, block: self.block, page: self.page() }
     }
 }
 

@@ -100,7 +100,7 @@ struct Start<'a> {
 impl Start<'_> {
     #[inline(always)]
     fn read<S: Schedule<Event>>(mut self, now: Time, slc: bool, s: &mut S) {
-        let kind = self.tables.page_type(self.op.page, slc);
+        let kind = self.tables.page_type(self.op.page(), slc);
         let begin = now + self.tables.read_command * u64::from(self.op.plane_count);
         if self.d.phase == Phase::Busy {
             self.d.sensed = self.op.place();
@@ -134,9 +134,10 @@ impl Start<'_> {
     fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
         self.d.sensed = NOWHERE;
         let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
-        let (data, bytes) = (tables.page_transfer * planes, tables.page_bytes * planes);
-        let mut begin = now + tables.program_command * planes + data;
-        if let Some(encoded) = ecc.encode(now, bytes) {
+        let pages = planes * tables.passes;
+        let (data, bytes) = (tables.page_transfer * pages, tables.page_bytes * pages);
+        let mut begin = now + tables.program_command * pages + data;
+        if let Some(encoded) = ecc.encode(now, tables.page_bytes * planes) {
             begin = begin.max(encoded);
         }
         self.channel.take_in(now, begin, data, bytes);
@@ -144,7 +145,7 @@ impl Start<'_> {
         if self.d.phase == Phase::Busy {
             (self.d.input, self.d.input_ready) = (self.id, begin);
         } else {
-            let kind = tables.page_type(self.op.page, self.op.slc);
+            let kind = tables.page_type(self.op.page(), self.op.slc);
             let end = begin + tables.program(kind, self.op);
             self.work(begin, end, lane::PROGRAM + kind as u8, s);
         }

@@ -125,7 +125,7 @@ impl Nand {
     fn program_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let (op, d) = (&self.ops[id], &mut self.dies[die]);
         debug_assert!(op.kind == OpKind::Program);
-        let kind = self.tables.page_type(op.page, op.slc);
+        let kind = self.tables.page_type(op.page(), op.slc);
         let begin = now.max(d.input_ready);
         d.input = NONE;
         (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.program(kind, op));
@@ -139,7 +139,7 @@ impl Nand {
         let op = &self.ops[id];
         debug_assert!(op.kind == OpKind::Read);
         let slc = self.store.has_slc() && self.store.is_slc(self.tables.block_of(op));
-        let kind = self.tables.page_type(op.page, slc);
+        let kind = self.tables.page_type(op.page(), slc);
         let begin = now.max(d.input_ready);
         (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.read(kind, op));
         s.at(Lane(lane::READ + kind as u8), d.end, Event::Array(die as u16));

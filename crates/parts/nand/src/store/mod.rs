@@ -107,13 +107,13 @@ impl Store {
     /// Creates fresh flash with this `geometry`, and `buffers` RAM buffers of one mapping unit each.
     ///
     /// # Panics
-    /// If the geometry is invalid, a block has 2^24 pages or more, or payload is kept for units above 32 KiB.
+    /// If the geometry is invalid, a block has 2^24 pages or more, or payload is kept for units above 64 KiB.
     pub fn new(geometry: &Geometry, kind: PayloadKind, order: Order, buffers: u32) -> Store {
         assert_eq!(geometry.fault(), None);
         assert!(geometry.pages < 1 << 24, "{} pages a block, fewer than 2^24 are kept", geometry.pages);
         let sectors = geometry.unit_bytes as usize / 512;
         let unit_payload = sectors * kind.sector_bytes();
-        assert!(unit_payload == 0 || sectors <= 64, "payload of units above 32 KiB");
+        assert!(unit_payload == 0 || sectors <= 128, "payload of units above 64 KiB");
         let blocks = geometry.all_dies() as usize * geometry.planes as usize * geometry.blocks as usize;
         let quick = order == Order::InOrder && unit_payload == 0 && geometry.units_per_page() <= 64;
         Store {

@@ -84,10 +84,17 @@ impl HostData for TagBuffers {
     }
 }
 
+/// Returns the bytes that a bit of a mask stands for, in a unit of `unit` bytes: a sector, or several if there are more than
+/// bits.
+fn bit_bytes(unit: usize, sector_bytes: usize) -> usize {
+    (unit / sector_bytes).div_ceil(u64::BITS as usize).next_power_of_two() * sector_bytes
+}
+
 /// Copies the sectors outside `keep` from `from`.
 fn merge(to: &mut [u8], from: &[u8], keep: u64, sector_bytes: usize) {
-    for (sector, (to, from)) in to.chunks_exact_mut(sector_bytes).zip(from.chunks_exact(sector_bytes)).enumerate() {
-        if keep >> sector & 1 == 0 {
+    let bit_bytes = bit_bytes(to.len(), sector_bytes);
+    for (bit, (to, from)) in to.chunks_mut(bit_bytes).zip(from.chunks(bit_bytes)).enumerate() {
+        if keep >> bit & 1 == 0 {
             to.copy_from_slice(from);
         }
     }
@@ -172,8 +179,9 @@ impl Store {
             }
             Move::ZeroToHost { tag, to, sectors } => host.sectors_mut(tag, to, sectors).fill(0),
             Move::ZeroBuffer { buffer, keep } => {
-                for (sector, to) in self.buffer_mut(buffer).chunks_exact_mut(size).enumerate() {
-                    if keep >> sector & 1 == 0 {
+                let bit_bytes = bit_bytes(self.unit_payload, size);
+                for (bit, to) in self.buffer_mut(buffer).chunks_mut(bit_bytes).enumerate() {
+                    if keep >> bit & 1 == 0 {
                         to.fill(0);
                     }
                 }

@@ -66,8 +66,8 @@ prop_compose! {
         }
         if quick {
             // The channel is the bottleneck.
-            c.timing.read = [Time::from_ns(4_500), Time::from_ns(5_500), Time::ZERO, Time::ZERO];
-            c.timing.program = [Time::from_us(30), Time::from_us(60), Time::ZERO, Time::ZERO];
+            c.timing.read = [Time::from_ns(4_500), Time::from_ns(5_500), Time::ZERO, Time::ZERO, Time::ZERO];
+            c.timing.program = [Time::from_us(30), Time::from_us(60), Time::ZERO, Time::ZERO, Time::ZERO];
             c.timing.erase = Time::from_us(100);
         }
         if !commands {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use media::{BlockAddr, Class, EraseOp, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp, Status};
 use nand::{
-    Cell, Config, Done, Ecc, Event, Faults, Nand, OpKind, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite,
-    Variation, Wear,
+    Cell, Config, Done, Ecc, Event, Faults, Nand, OpKind, Order, PageSpan, PayloadKind, Power, Scheduling, Timing,
+    UnitWrite, Variation, Wear,
 };
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Track};
 
@@ -60,18 +60,21 @@ pub fn config() -> Config {
             page_bytes: 4096,
             unit_bytes: 4096,
         },
+        span: PageSpan::ONE,
         cell: Cell::Slc,
         order: Order::InOrder,
         payload: PayloadKind::None,
         buffers: 0,
         timing: Timing {
-            read: [Time::from_us(50); 4],
-            program: [Time::from_us(500); 4],
+            read: [Time::from_us(50); Cell::BITS_MAX],
+            program: [Time::from_us(500); Cell::BITS_MAX],
             erase: Time::from_us(3000),
             slc_read: Time::from_us(20),
             slc_program: Time::from_us(200),
             slc_erase: Time::from_us(2000),
             block_parts: 1,
+            programming: nand::Programming::OnePass,
+            pass_distance: 16,
             transfers_per_s: 100_000_000,
             read_command: Time::from_us(1),
             program_command: Time::from_us(2),

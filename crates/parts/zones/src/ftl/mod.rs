@@ -42,6 +42,7 @@ pub use durability::mount::MountReport;
 pub use injected::InjectedFault;
 #[cfg(not(feature = "injected-faults"))]
 use injected::InjectedFault;
+pub use space::laid::LaidZones;
 
 /// Counters since the mount or the last reset. Units are mapping units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The mount: finds zones, write pointers and the log from the spare areas of flash.
 
+use std::sync::Arc;
+
 use media::{Flash, Move};
 
 use crate::ftl::config::{ConfigError, ZonedFtlConfig};
@@ -7,6 +9,7 @@ use crate::ftl::durability::log::Head;
 use crate::ftl::request::buffer::NIL;
 use crate::ftl::space::blocks::Block;
 use crate::ftl::space::extent::{Finishing, Recovered};
+use crate::ftl::space::laid::LaidZones;
 use crate::ftl::space::layout::Program;
 use crate::ftl::{ZonedFtl, split_stamp};
 
@@ -34,6 +37,8 @@ struct ZoneBlock {
     programmed: u32,
     /// Readable pages from the block's start.
     readable: u32,
+    /// It was laid out as part of a full zone, and not erased since.
+    laid: bool,
 }
 
 /// A record of a zone's end in the log.
@@ -93,6 +98,10 @@ impl ZonedFtl {
 
     fn scan(&mut self, flash: &impl Flash, report: &mut MountReport) -> Scan {
         let g = self.config.geometry;
+        let rule = laid_zones(flash);
+        if let Some(rule) = &rule {
+            self.sequence = rule.last_sequence();
+        }
         let mut scan = Scan { blocks: vec![Vec::new(); self.config.zones.zones as usize], log: Vec::new() };
         for die in 0..g.all_dies() as u16 {
             for block in 0..g.blocks {
@@ -109,7 +118,12 @@ impl ZonedFtl {
                     self.blocks.give(at);
                 } else {
                     report.pages_read += u64::from(programmed);
-                    self.identify(flash, at, programmed, &mut scan);
+                    match &rule {
+                        Some(rule) if flash.is_laid_out(die, 0, block) => {
+                            identify_laid(rule, at, programmed, &mut scan)
+                        }
+                        _ => self.identify(flash, at, programmed, &mut scan),
+                    }
                 }
             }
         }
@@ -140,7 +154,7 @@ impl ZonedFtl {
         }
         let (zone, unit) = self.layout.split(unit);
         let Program { column, block, .. } = self.layout.program(unit / self.layout.program_units);
-        scan.blocks[zone as usize].push(ZoneBlock { at, generation, column, block, programmed, readable });
+        scan.blocks[zone as usize].push(ZoneBlock { at, generation, column, block, programmed, readable, laid: false });
     }
 
     /// Reads the log, the oldest block first. Returns the newest record of each zone.
@@ -189,7 +203,9 @@ impl ZonedFtl {
         report.zones += 1;
         self.extents[id as usize].activate(self.layout.width, self.layout.blocks);
         let kept = self.choose_copies(id, mine, report);
-        let (mut written, finished) = self.run_of(flash, id, &kept);
+        // The rule of a laid-out drive has full zones alone, so their spare areas need not be computed.
+        let laid = kept.len() as u32 == self.layout.used_blocks() && kept.iter().all(|block| block.laid);
+        let (mut written, finished) = if laid { (self.layout.capacity, false) } else { self.run_of(flash, id, &kept) };
         let is_full = finished || written == self.layout.capacity;
         let extent = &mut self.extents[id as usize];
         (extent.buffered_from, extent.arrived) = (written, written);
@@ -322,4 +338,17 @@ impl ZonedFtl {
         self.extents[id as usize].recovered = Some(Recovered { end, log_block: number });
         end
     }
+}
+
+/// Returns the rule by which the zones were laid out, if they were.
+fn laid_zones(flash: &impl Flash) -> Option<Arc<LaidZones>> {
+    flash.laid_out().and_then(|rule| Arc::clone(rule).into_any().downcast().ok())
+}
+
+/// Adds a block that still follows the rule to what the scan found.
+fn identify_laid(rule: &LaidZones, at: Block, programmed: u32, scan: &mut Scan) {
+    let place = rule.place(at).expect("a laid-out block is one of the rule");
+    let readable = place.pages.min(programmed);
+    let (column, block, laid) = (place.column, place.block, programmed == place.pages);
+    scan.blocks[place.zone as usize].push(ZoneBlock { at, generation: 0, column, block, programmed, readable, laid });
 }

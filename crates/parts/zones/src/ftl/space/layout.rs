@@ -77,6 +77,11 @@ impl Layout {
         (block * self.pages + page) * self.width + column
     }
 
+    /// Returns the number of blocks of a full zone.
+    pub(crate) fn used_blocks(&self) -> u32 {
+        (0..self.width).map(|column| self.rows(column).div_ceil(self.pages)).sum()
+    }
+
     /// Returns the number of programs of `column`.
     pub(crate) fn rows(&self, column: u32) -> u32 {
         (self.programs + self.width - 1 - column) / self.width
@@ -91,6 +96,11 @@ impl Layout {
     /// Returns plane and unit within its page of unit `at` of a program.
     pub(crate) fn plane_of(&self, at: u32) -> (u32, u32) {
         (at / self.units_per_page, at % self.units_per_page)
+    }
+
+    /// Returns the units of a page of one plane.
+    pub(crate) fn units_per_page(&self) -> u32 {
+        self.units_per_page
     }
 
     /// Returns the pages of a block.

@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod extent;
+pub(crate) mod laid;
 pub(crate) mod layout;
 pub(crate) mod owners;
 pub(crate) mod program;
