@@ -364,6 +364,18 @@ impl Recorder {
             .collect()
     }
 
+    /// Returns the requests of all jobs in one direction by total latency, in each window: its end, its length, and pairs
+    /// of [`Compact::quarter_octaves`].
+    pub fn latencies_over_time(&self, direction: Direction) -> Vec<(Time, Time, Vec<(u64, u64)>)> {
+        let series: Vec<&Series> = self.series.iter().skip(direction as usize).step_by(DIRECTIONS).collect();
+        let merged = |index: usize| {
+            let mut merged = Compact::default();
+            series.iter().filter_map(|each| each.windows.get(index)).for_each(|window| merged.merge(window.total()));
+            merged.quarter_octaves()
+        };
+        (0..self.used).map(|index| (self.end_of(index), self.window, merged(index))).collect()
+    }
+
     /// Returns the totals of `job` in `direction` after `from`, which is the end of a window or the start of the first.
     pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
         let mut totals = Totals::default();
