@@ -155,6 +155,9 @@ pub struct Totals {
     pub latencies: Latencies,
 }
 
+/// Requests by total latency: pairs of [`Compact::quarter_octaves`].
+pub type Quarters = Vec<(u64, u64)>;
+
 /// A point of throughput over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
@@ -364,9 +367,9 @@ impl Recorder {
             .collect()
     }
 
-    /// Returns the requests of all jobs in one direction by total latency, in each window: its end, its length, and pairs
-    /// of [`Compact::quarter_octaves`].
-    pub fn latencies_over_time(&self, direction: Direction) -> Vec<(Time, Time, Vec<(u64, u64)>)> {
+    /// Returns the requests of all jobs in one direction by total latency, in each window: its end, its length, and the
+    /// requests.
+    pub fn latencies_over_time(&self, direction: Direction) -> Vec<(Time, Time, Quarters)> {
         let series: Vec<&Series> = self.series.iter().skip(direction as usize).step_by(DIRECTIONS).collect();
         let merged = |index: usize| {
             let mut merged = Compact::default();
