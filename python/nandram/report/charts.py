@@ -427,6 +427,7 @@ def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.Layer
 
 def intervals(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, name, x, low, high`` as a bar from 0 with its interval per name, and a line at 0."""
+    x = replace(x, zero=True)
     marks = dots(rows, series, x, y_title)
     scale = alt.Scale(domain=series, range=[COLORS[index] for index in range(len(series))])
     base = alt.Chart(alt.InlineData(values=[{**row, "zero": 0} for row in rows])).encode(y=named(y_title, rows))
