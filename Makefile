@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start until-coverage lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest memory-compared memory-endless dramsim3-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start until-coverage lsm-tree serving validate validate-refit fit-blind robustness docs-all bench bench-mapped bench-memory bench-guest memory-compared memory-endless dramsim3-compared programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -205,6 +205,10 @@ fit-blind: build
 docs: build
 	$(BIN)/python -m pip install --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# Runs every command of the pages, the slow ones and the targets that write a page included, and compares what they print.
+docs-all: build
+	$(PYTEST) -m docs tests/pages
 
 # Executes the notebooks of the site again; their output is in the repository.
 notebooks: build

@@ -186,6 +186,17 @@ def test_contents_that_match_their_checksum_and_are_wrong(
         nandram.compare(folder, result)
 
 
+def test_energy_of_runs_that_differ_in_length_is_not_compared(job: Path) -> None:
+    slower = nandram.load_system(TINY, {"flash.read": "500us"})
+    by_job = nandram.compare(TINY, slower, job, seeds=2, precondition="fill", until="job")
+    assert "energy_j" in {each.name for each in by_job.differences}
+    until = nandram.compare(TINY, slower, job, seeds=2, precondition="fill", until="5%")
+    lengths = {result.inside["simulated_s"] for side in until.results for result in side}
+    assert len(lengths) > 1
+    assert "energy_j" not in {each.name for each in until.differences}
+    assert "flash_mw" in {each.name for each in until.differences}
+
+
 def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def call(*arguments: str) -> str:
         with pytest.raises(SystemExit) as exit_:

@@ -61,6 +61,7 @@ def test_a_damaged_result_is_one_line(
         "samples.parquet",
         "drive.parquet",
         "latency.parquet",
+        "latency_over_time.parquet",
         "dies.parquet",
     ):
         for damage in ("cut", "flipped", "removed"):

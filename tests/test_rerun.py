@@ -45,7 +45,7 @@ def test_a_folder_that_was_moved_gives_the_same_sums(
     capsys.readouterr()
     monkeypatch.chdir(place)
     assert call("rerun", str(place / "moved"), "-o", str(place / "again")) == 0
-    assert capsys.readouterr().out == "6 of 6 files have the same SHA-256\n"
+    assert capsys.readouterr().out == "7 of 7 files have the same SHA-256\n"
     assert (place / "moved" / "SHA256SUMS").read_bytes() == (place / "again" / "SHA256SUMS").read_bytes()
     assert call("rerun", str(place / "again")) == 0
 
@@ -77,11 +77,13 @@ def test_what_differs_is_listed(place: Path, capsys: pytest.CaptureFixture[str])
     assert lines[0].startswith("made by another build: version ")
     assert "summary.json: differs" in lines
     assert any(line.startswith("manifest.settings.flash.read.value") and "70us" in line for line in lines)
+    assert call("rerun", "out", "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert "summary.json" in found["differing"]
+    assert found["other_program"].startswith("made by another build: version ")
     # The old folder is unchanged.
-    assert sums(Path("out")).keys() == {f"{name}.parquet" for name in ("samples", "drive", "latency", "dies")} | {
-        "manifest.json",
-        "summary.json",
-    }
+    tables = ("samples", "drive", "latency", "dies", "latency_over_time")
+    assert sums(Path("out")).keys() == {f"{name}.parquet" for name in tables} | {"manifest.json", "summary.json"}
 
 
 def test_a_workload_without_a_copy_must_not_have_changed(place: Path) -> None:

@@ -169,7 +169,7 @@ def test_a_report_needs_no_network(result: nandram.Result, tmp_path: Path) -> No
     text = (result.save(tmp_path) / "report.html").read_text()
     page = Page(text)
     assert page.asked == []
-    assert len(page.figures) == 15
+    assert len(page.figures) == 17
     assert "3,000" in text
     assert "flash energy" in text
 

@@ -42,6 +42,23 @@ def test_a_closed_loop_on_a_drive_has_the_completions_of_a_run(depth: int, tmp_p
     assert found == list(zip(expected["issued_ps"].tolist(), expected["completed_ps"].tolist(), strict=True))
 
 
+@pytest.mark.parametrize(
+    ("prepare", "text"),
+    [
+        ("none", "the drive begins empty: reads of what was not written do not reach its flash"),
+        ("fill", "the drive begins filled: written once, in order"),
+        ("steady", "the drive begins in the steady state of random writes, computed"),
+    ],
+)
+def test_a_summary_says_where_a_drive_began(prepare: str, text: str) -> None:
+    with Simulation("nvme-client-tlc", prepare=prepare, scale=SMALL, cache=None) as sim:
+        sim.submit(0, "read", [page * 4096 for page in range(100)], 4096)
+        sim.advance()
+        notes = {note["kind"]: note for note in sim.summary()["nandram"]["notes"]}
+    assert notes["prepared"]["text"] == text
+    assert ("empty-drive" in notes) == (prepare == "none")
+
+
 @pytest.mark.parametrize("system", ["dram-only", "dram-ddr5", "cxl-ssd", "hbf", "nvmm"])
 def test_a_closed_loop_on_main_memory_has_the_completions_of_a_run(system: str, tmp_path: Path) -> None:
     rng = random.Random(3)

@@ -59,6 +59,13 @@ class RunOutput:
         """
 
     @property
+    def latency_over_time(self) -> Columns:
+        """Response times of each window, over all jobs and the warm-up included: a row a quarter of an octave.
+
+        ``direction``, ``latency_ns`` (the lower edge of the quarter), ``count``, ``time_s``, ``span_s``.
+        """
+
+    @property
     def drive(self) -> Columns:
         """What the drive did over time, a row a window: counts of the window, and the state at its end.
 

@@ -170,6 +170,7 @@ def _tables(found: "RunOutput", names: list[str], log: Path | None, warm_up_s: f
         {
             "samples": lambda: frames().throughput(found.throughput, names),
             "drive": lambda: frames().drive(found.drive),
+            "latency_over_time": lambda: frames().latency_over_time(found.latency_over_time),
             "latency": lambda: frames().latency(found.latency, names),
             "dies": lambda: frames().dies(found.dies),
             **({} if log is None else {"breakdown": lambda: breakdown(log, warm_up_ps)}),

@@ -1,5 +1,6 @@
 """The cache of prepared drives and runs."""
 
+import json
 import os
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def test_the_oldest_files_are_pruned_first(tmp_path: Path, capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[:3]] == [str(old), str(run), str(new)]
     assert "6.00 kB  in 3 files" in lines[3]
+    assert call("cache", "list", "--json", "--cache", str(tmp_path)) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(each["path"], each["bytes"]) for each in listed] == [(str(old), 3000), (str(run), 1000), (str(new), 2000)]
     assert call("cache", "prune", "--size", "3KB", "--cache", str(tmp_path)) == 0
     assert capsys.readouterr().out == "removed 1 file, kept 2 files (3.00 kB)\n"
     assert (old.exists(), run.exists(), new.exists()) == (False, True, True)

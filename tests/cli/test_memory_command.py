@@ -1,5 +1,6 @@
 """``nandram memory``."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,10 @@ def test_looking_after_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[st
         status, out, _ = run(capsys, "info", path)
         assert status == 0
         assert out.splitlines()[0] == "capacity   4MiB"
+        described = json.loads(run(capsys, "info", path, "--json")[1])
+        assert described["capacity"] == 4 << 20
+        assert 0 < described["disk_bytes"] <= described["file_bytes"]
+        assert json.loads(run(capsys, "tokens", path, "--json")[1]) == {str(first): "the first", str(second): None}
         assert run(capsys, "tokens", path) == (0, f"{first}  the first\n{second}\n", "")
         assert run(capsys, "check", path) == (0, "all segments are readable\n", "")
         status, _, err = run(capsys, "drop", path, "the first")

@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from conftest import TINY, TWO_JOBS
 from nandram.cli import main
+from nandram.system import systems
 
 TRACE = "fio version 3 iolog\n0 sda add\n0 sda open\n" + "".join(f"{n} sda write {4096 * n} 4096\n" for n in range(300))
 
@@ -177,6 +178,7 @@ def test_an_output_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         "drive.parquet",
         "inputs",
         "latency.parquet",
+        "latency_over_time.parquet",
         "manifest.json",
         "report.html",
         "run.json",
@@ -235,3 +237,5 @@ def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_systems_are_listed(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     assert call("systems") == 0
     assert capsys.readouterr().out == snapshot
+    assert call("systems", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == systems()

@@ -18,7 +18,9 @@ from nandram.fit.run import closed_form, run_fit
 from nandram.fit.search import search
 from nandram.fit.tries import combinations, parsed
 from nandram.fit.write import fitted_text
+from nandram.report.fit import page
 from nandram.system import System, load_system
+from report.pages import Page
 
 HEADER = "rw,bs_bytes,iodepth,engine,iops,lat_mean_ns,lat_p50_ns,lat_p99_ns\n"
 START = """
@@ -62,11 +64,11 @@ def start(folder: Path) -> System:
     return load_system(path)
 
 
-def measured(folder: Path, requests: int = 4000) -> list[Point]:
+def measured(folder: Path, requests: int = 4000, depths: tuple[int, ...] = (1, 2, 4, 8)) -> list[Point]:
     """Return points that the simulator measures on the true drive."""
     system = start(folder)
     points = []
-    for depth in (1, 2, 4, 8):
+    for depth in depths:
         conditions = Conditions(Direction.READ, True, 4096, depth, 1, "spdk")
         guess = Point(conditions, 15_000.0 * depth, None, (), None, "guess")
         evaluator = Evaluator(system.with_(TRUE), precondition="fill", requests=requests, jobs=1)
@@ -140,6 +142,8 @@ def test_the_fitted_file_carries_the_basis_of_each_value(tmp_path: Path, capsys:
     assert float(row[6]) == pytest.approx(fit.measured.points[0].iops, rel=1e-5)
     assert float(row[7]) == pytest.approx(fit.modeled[0][0].iops, rel=1e-5)
     assert float(row[8]) <= float(row[7]) <= float(row[9])
+    titles = [each["title"] for each in Page((tmp_path / "fitted.html").read_text()).figures]
+    assert titles == [*(f"Measured and modeled: {name}" for name in ("IOPS", "p50", "p99")), "Residuals"]
     basis = fitted["basis"]
     assert fitted["flash"]["channels"] == 2
     assert basis["flash.channels"] == {"given": "known"}
@@ -158,6 +162,9 @@ def test_tried_values_compete_by_their_errors(tmp_path: Path, monkeypatch: pytes
     fit = run_fit([data], unknown, tries={"flash.channels": [1, 2, 8]}, hold_out=[], share=0.0)
     assert fit.guesses[0].structure["flash.channels"] == 2
     assert fit.start.sentences["flash.channels"] == "2 fits best of 1, 2, 8"
+    figures_ = {each["title"]: each["text"] for each in Page(page(fit)).figures}
+    assert all(band.parameter.name in figures_["Bands of the parameters"] for band in fit.bands)
+    assert ("not determined" in figures_["Bands of the parameters"]) == bool(fit.undetermined())
     assert "calibrated" not in fitted_text(fit, fit.guesses[0]).split('"flash.channels" = ')[1].splitlines()[0]
 
 

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import nandram
 from conftest import TINY
-from nandram.report import charts, comparison, comparison_page, over_time, run_page
+from nandram.report import charts, comparison, comparison_page, depth, heat, over_time, run_page
 from nandram.report.charts import Axis
+from nandram.results.frames import percentile
 from report.pages import Page
 
 
@@ -88,6 +90,63 @@ def test_jobs_of_different_kinds_are_different_lines(tmp_path: Path) -> None:
         "[a]\nrw=randread\nbs=4k\nnumber_ios=300\n[b]\nstonewall\nrw=randread\nbs=8k\nnumber_ios=300\niodepth=4\n"
     )
     assert over_time.over_depth(nandram.run(TINY, path), "") == []
+
+
+DEPTHS = "[global]\nrw=randread\nbs=4k\nnumber_ios=300\n"
+
+
+def test_throughput_against_response_time_joins_depths(tmp_path: Path) -> None:
+    path = tmp_path / "depths.fio"
+    path.write_text(f"{DEPTHS}[a]\niodepth=1\n[b]\nstonewall\niodepth=2\nnumjobs=2\n[c]\nstonewall\niodepth=16\n")
+    result = nandram.run(TINY, path, precondition="fill", warm_up="keep")
+    (found,) = depth.figures({"A": (result,)}, "")
+    assert [row[:2] for row in found.rows] == [
+        (f"read: {what}", outstanding) for what in ("median", "99 %") for outstanding in (1, 4, 16)
+    ]
+    read = result.latency().filter(pl.col("name") == "c")
+    assert found.rows[2][3] == pytest.approx(percentile(read, 50.0, "read") / 1000)
+    total = sum(job["read"]["iops"] for job in result.summary["jobs"] if job["jobname"] == "b")
+    assert found.rows[1][2] == pytest.approx(total)
+    assert "Throughput against response time" in {each["title"] for each in Page(run_page(result)).figures}
+
+
+def test_runs_that_differ_in_their_depth_alone_are_a_line(tmp_path: Path) -> None:
+    folders = []
+    for outstanding in (1, 2, 4, 8, 16):
+        path = tmp_path / f"{outstanding}.fio"
+        path.write_text(f"{DEPTHS}[a]\niodepth={outstanding}\n")
+        folders.append(nandram.run(TINY, path, precondition="fill").save(tmp_path / f"out-{outstanding}"))
+    written = nandram.write_report(*folders, output=tmp_path / "r.html")
+    figures = {each["title"]: each for each in Page(written.read_text()).figures}
+    assert "Throughput against response time" in figures
+    other = tmp_path / "other.fio"
+    other.write_text(DEPTHS.replace("4k", "8k") + "[a]\niodepth=2\n")
+    runs = {"A": (nandram.read_result(folders[0]),), "B": (nandram.run(TINY, other, precondition="fill"),)}
+    assert depth.figures(runs, "") == []
+
+
+def test_the_heat_map_holds_every_request(result: nandram.Result) -> None:
+    maps = heat.figures(result, "")
+    assert [each.title for each in maps] == ["Response times over time: reads", "Response times over time: writes"]
+    samples = result.throughput()
+    for found, direction in zip(maps, ("read", "write"), strict=True):
+        counted = samples.filter(pl.col("direction") == direction)
+        assert sum(row[4] for row in found.rows) == counted["requests"].sum()  # type: ignore[misc]
+        longest = max(row[3] for row in found.rows)  # type: ignore[type-var]
+        assert longest >= counted["latency_max_ns"].max() / 1000  # type: ignore[operator]
+        assert all(row[2] < row[3] <= 1.26 * row[2] for row in found.rows if row[2] > 0.01)  # type: ignore[operator]
+    counts = result.latency_over_time()
+    by_interval = counts.group_by("time_s", "direction").agg(pl.col("count").sum())
+    requests = samples.group_by("time_s", "direction").agg(pl.col("requests").sum())
+    joined = by_interval.join(requests, on=["time_s", "direction"])
+    assert joined.height == by_interval.height
+    assert (joined["count"] == joined["requests"]).all()
+
+
+def test_reads_of_an_empty_drive_have_no_heat_map(tmp_path: Path) -> None:
+    path = tmp_path / "reads.fio"
+    path.write_text(f"{DEPTHS}[a]\n")
+    assert heat.figures(nandram.run(TINY, path, precondition="none"), "") == []
 
 
 def test_small_differences_are_not_magnified() -> None:

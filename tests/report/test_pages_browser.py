@@ -6,6 +6,7 @@ Screenshots are left in ``build/screenshots``.
 """
 
 import base64
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import pytest
 
 import nandram
 from conftest import TINY
+from fit.test_search import measured, table
+from nandram.fit.evaluate import Evaluator
+from nandram.fit.result import Fit
+from nandram.fit.run import run_fit
 from nandram.report import comparison_page
 from report.pages import Page
 from report.test_over_time import domains
@@ -77,6 +82,16 @@ EMPTY_MOST = 1 / 3
 """Maximum fraction of a card that an empty rectangle may cover."""
 
 
+def fitted(folder: Path) -> Fit:
+    """Return a fit of a simulated drive, refined for one iteration."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nandram.fit.run.Evaluator", functools.partial(Evaluator, requests=2000))
+        patch.setattr("nandram.fit.search.ITERATIONS", 1)
+        patch.setattr("nandram.fit.search.REFINED", 1)
+        data = table(folder, measured(folder, depths=(1, 2, 3, 4, 8, 16)))
+        return run_fit([data], folder / "start.toml", hold_out=["depth=3"], share=0.0)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
@@ -90,16 +105,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = nandram.compare(TINY, nandram.load_system(TINY, {"flash.read": "70us"}), job, seeds=2, precondition="fill")
     comparison_page(found, folder / "comparison.html")
     nandram.run_probe(TINY, cache=None).save(folder / "probe")
+    fitted(folder).save(folder / "fit.toml")
     cache = folder / "cache"
     nandram.write_report("ddrssd", "ssd_crosscheck", output=folder / "papers.html", quick=True, cache=cache)
     names = {"run": "run/report.html", "probe": "probe/report.html"}
-    names |= {name: f"{name}.html" for name in ("sweep", "comparison", "papers")}
+    names |= {name: f"{name}.html" for name in ("sweep", "comparison", "papers", "fit")}
     return {name: folder / path for name, path in names.items()}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("name", ["run", "sweep", "comparison", "probe", "papers"])
+@pytest.mark.parametrize("name", ["run", "sweep", "comparison", "probe", "papers", "fit"])
 def test_cards_are_filled_and_nothing_is_cut(
     browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:
@@ -122,6 +138,7 @@ def test_cards_are_filled_and_nothing_is_cut(
 def test_a_run_with_several_depths_is_drawn_over_depth(pages: dict[str, Path]) -> None:
     titles = {each["title"] for each in Page(pages["run"].read_text()).figures}
     assert {"Requests per second over queue depth", "99th percentile over queue depth"} <= titles
+    assert {"Throughput against response time", "Response times over time: reads"} <= titles
 
 
 def test_axes_magnify_no_noise_and_bars_begin_at_nothing(pages: dict[str, Path]) -> None:

@@ -1,5 +1,6 @@
 """``nandram cache``: manage the folder of prepared drives and runs."""
 
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,13 +32,20 @@ def where(cache: FolderOption = None) -> None:
 
 @app.command("list")
 @interruptible
-def list_files(cache: FolderOption = None) -> None:
+def list_files(
+    cache: FolderOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list; sizes are bytes.")] = False,
+) -> None:
     """List the cached files with their sizes, least recently used first."""
     from datetime import datetime
 
     from nandram.units import count, size
 
     files = _files(_folder(cache))
+    if as_json:
+        rows = [{"path": str(path), "bytes": length, "used_s": used} for path, length, used in files]
+        print(json.dumps(rows, indent=2))
+        return
     for path, length, used in files:
         print(f"{size(length):>10}  {datetime.fromtimestamp(used):%Y-%m-%d %H:%M}  {path}")
     print(

@@ -1,5 +1,6 @@
 """``nandram memory``: inspect and maintain a memory in a file."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,12 +19,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print a JSON object; sizes are bytes.")]
 File = Annotated[str, typer.Argument(metavar="FILE", help="The file or block device.")]
 
 
 @app.command()
 @interruptible
-def info(path: File) -> None:
+def info(path: File, as_json: JsonOption = False) -> None:
     """Show the parameters of a memory and its size on disk.
 
     The memory may be open in another process.
@@ -32,12 +34,16 @@ def info(path: File) -> None:
         from nandram._core import memory_info
 
         found = memory_info(path)
+    on_disk = Path(path).stat().st_blocks * 512 if Path(path).is_file() else None
+    if as_json:
+        print(json.dumps({**found, "disk_bytes": on_disk}, indent=2))
+        return
     print(f"capacity   {_size(found['capacity'])}")
     print(f"pages      {_size(found['page_bytes'])}, in segments of {_size(found['segment_bytes'])}")
     print(f"tokens     at most {found['tokens']}")
     print(f"file       {_size(found['file_bytes'])}")
-    if Path(path).is_file():
-        print(f"on disk    {_size(Path(path).stat().st_blocks * 512)}")
+    if on_disk is not None:
+        print(f"on disk    {_size(on_disk)}")
 
 
 @app.command()
@@ -65,13 +71,16 @@ def _report_lost(path: str, lost: list[str]) -> None:
 
 @app.command()
 @interruptible
-def tokens(path: File) -> None:
+def tokens(path: File, as_json: JsonOption = False) -> None:
     """List a memory's saved states, oldest first: token and name.
 
     The memory may be open in another process.
     """
     with _user_errors(), _read(path) as reader:
         live = reader.tokens()
+    if as_json:
+        print(json.dumps({str(token): name for token, name in live.items()}, indent=2, ensure_ascii=False))
+        return
     for token, name in live.items():
         print(f"{token}  {name}" if name else f"{token}")
 

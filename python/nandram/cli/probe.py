@@ -101,7 +101,7 @@ def probe(
     }
     planned = probing.plan(target, **options)
     if plan:
-        show_plan(target, planned)
+        show_plan(target, planned, options["precondition"])
         return
     check_json(json)
     if output is not None:
@@ -116,7 +116,7 @@ def probe(
     with orderly(caught):
         try:
             with test_progress() as progress:
-                show_target(target, planned)
+                show_target(target, planned, options["precondition"])
                 found = probing.run_probe(target, **options, progress=progress)
         except probing.ProbeInterrupted as interrupted:
             found = interrupted.partial
@@ -183,13 +183,15 @@ def ask(planned: dict[str, Any]) -> str:
     return sys.stdin.readline().rstrip("\n")
 
 
-def show_target(target: str, planned: dict[str, Any]) -> None:
+def show_target(target: str, planned: dict[str, Any], precondition: str) -> None:
     """Print the target, the cost of the probe and the tests left out."""
     from nandram.units import size
 
     named = f" {planned['name']}" if planned["name"] else ""
     print(f"{target}: {planned['kind']}{named}, {size(planned['capacity_bytes'])}")
-    if planned["kind"] != "simulated":
+    if planned["kind"] == "simulated":
+        print(f"drive prepared: {precondition}")
+    else:
         print(wear(planned))
     if planned["left_out"]:
         print(f"left out, as it writes: {', '.join(planned['left_out'])} (--allow-write)")
@@ -198,11 +200,11 @@ def show_target(target: str, planned: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def show_plan(target: str, planned: dict[str, Any]) -> None:
+def show_plan(target: str, planned: dict[str, Any], precondition: str) -> None:
     """Print every step."""
     from nandram.units import size
 
-    show_target(target, planned)
+    show_target(target, planned, precondition)
     for number, action in enumerate(planned["actions"], 1):
         written = action["write_bytes_max"]
         cost = f" (writes at most {size(written)})" if written and planned["kind"] != "simulated" else ""

@@ -1,5 +1,6 @@
 """``nandram rerun``: run a result again and compare the bytes."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ def rerun(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the new result to this folder.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what differs as a JSON object.")] = False,
 ) -> None:
     """Run a result again from the inputs in its folder, and compare the files.
 
@@ -27,6 +29,10 @@ def rerun(
         check(output)
     with run_progress() as progress:
         found = run_again(folder, output, progress=progress)
+    if as_json:
+        names = ("same", "differing", "figures", "other_program")
+        print(json.dumps({name: getattr(found, name) for name in names}, indent=2))
+        raise typer.Exit(0 if found else 1)
     if found.other_program is not None:
         print(found.other_program)
     for name in found.differing:

@@ -1,5 +1,6 @@
 """``nandram systems``, ``show`` and ``schema``: print the presets, one system, and the schema of system files."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -39,7 +40,9 @@ def schema() -> None:
     print(_core.schema())
 
 
-def list_systems() -> None:
+def list_systems(
+    as_json: Annotated[bool, typer.Option("--json", help="Print names and titles as a JSON object.")] = False,
+) -> None:
     """List the presets.
 
     Example: nandram systems
@@ -47,6 +50,9 @@ def list_systems() -> None:
     from nandram.system import systems
 
     presets = systems()
+    if as_json:
+        print(json.dumps(presets, indent=2, ensure_ascii=False))
+        return
     width = max(map(len, presets), default=0)
     for name, title in presets.items():
         print(f"{name:{width}}  {title}")

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def write_files(fit: "Fit", path: Path) -> list[Path]:
-    """Write the best file, one that extends it per further engine, the other files that fit as well, and the points.
+    """Write the best file, one that extends it per further engine, the other files that fit as well, points and report.
 
     Raises `UserError` if one cannot be written, or the simulator refuses it.
     """
+    from nandram.report.fit import page
+
     written = [_write(path, fitted_text(fit, fit.guesses[0]))]
     for engine in fit.space.engines[1:]:
         beside = path.with_name(f"{path.stem}-{engine.replace('_', '-')}.toml")
@@ -28,6 +30,7 @@ def write_files(fit: "Fit", path: Path) -> list[Path]:
         beside = path.with_name(f"{path.stem}-alike-{number}.toml")
         written.append(_write(beside, fitted_text(fit, guess)))
     written.append(_write(path.with_name(f"{path.stem}-points.csv"), points_text(fit)))
+    written.append(_write(path.with_name(f"{path.stem}.html"), page(fit)))
     return written
 
 

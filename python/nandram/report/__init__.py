@@ -4,7 +4,9 @@ page.py     the file: text, tables, charts with their data      charts.py   kind
 run.py      the section of a run                                drawing.py  drawings of systems
 paper.py    a paper's claims and our figures                    sweep.py    Pareto fronts and sensitivities
 over_time.py  a run over time and over queue depth              comparison.py  two systems or runs
-serving.py  a served language model                             overlay.py     several runs on one pair of axes
+heat.py     response times over time                            overlay.py     several runs on one pair of axes
+depth.py    throughput against response time                    fit.py         a fitted system
+serving.py  a served language model
 """
 
 import os
@@ -118,24 +120,26 @@ OVERLAID_MAX = 4
 
 def _together(folders: list[Path]) -> "list[Section]":
     """Return a section with charts of two to four runs together."""
-    from nandram.report import overlay
+    from nandram.report import depth, overlay
     from nandram.report.page import Section
     from nandram.results.output import interpreted
     from nandram.results.result import read_result
 
     runs = [folder for folder in folders if (folder / "summary.json").is_file()]
-    if not 2 <= len(runs) <= OVERLAID_MAX:
+    if len(runs) < 2:
         return []
+    letters = [chr(ord("A") + number) if number < 26 else f"run {number + 1}" for number in range(len(runs))]
     results = {}
-    for letter, folder in zip("ABCD", runs, strict=False):
+    for letter, folder in zip(letters, runs, strict=True):
         result = read_result(folder)
         with interpreted(folder):
             results[letter] = (result,)
             overlay.figures({letter: (result,)}, "")
-    names = [f"{letter}: {folder}" for letter, folder in zip("ABCD", runs, strict=False)]
-    section = Section("The runs together", "together")
-    section.parts += [*names, *overlay.figures(results, "; ".join(names))]
-    return [section]
+    names = [f"{letter}: {folder}" for letter, folder in zip(letters, runs, strict=True)]
+    source = "; ".join(names)
+    # Runs that differ in their depth alone are one line, however many there are.
+    figures = overlay.figures(results, source) if len(runs) <= OVERLAID_MAX else depth.figures(results, source)
+    return [Section("The runs together", "together", parts=[*names, *figures])] if figures else []
 
 
 def _folder(folder: Path, anchor: str) -> "Section":

@@ -333,6 +333,77 @@ def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt
     return alt.layer(cells, base.mark_text(fontSize=10).encode(text=alt.Text("value:Q", format=".0%"), color=ink))
 
 
+def density(rows: list[Row], x: Axis, y: Axis, value: str) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``x, x2, low, high, value, count`` as cells, the denser the larger the fraction ``value`` is."""
+    base = alt.Chart(alt.InlineData(values=rows))
+    # The opacity of one color is legible on white and on black.
+    scale = alt.Scale(type="log", domain=[DENSITY_MIN, 1], range=[0.12, 1], clamp=True)
+    legend = alt.Legend(format="~%", values=[0.001, 0.01, 0.1, 1], symbolType="square", titleLimit=300, columns=4)
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
+    cells = base.mark_rect(color=COLORS[0], stroke=None).encode(
+        x=x.of("x", alt.X),
+        x2="x2:Q",
+        y=y.of("low", alt.Y),
+        y2="high:Q",
+        opacity=alt.Opacity("value:Q", title=value, scale=scale, legend=legend),
+        tooltip=[
+            alt.Tooltip("x:Q", title=x.title),
+            alt.Tooltip("low:Q", title=f"{y.title}, from"),
+            alt.Tooltip("high:Q", title="to"),
+            alt.Tooltip("count:Q", title="requests"),
+            alt.Tooltip("value:Q", title=value, format=".2%"),
+        ],
+    )
+    return alt.layer(cells.add_params(zoom))
+
+
+DENSITY_MIN = 0.001
+"""Fraction from which the cells of a density are told apart; smaller ones are as faint."""
+
+
+def path(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, x, y, label`` as points, joined in their order; the pointer shows the label."""
+    rows = [{**row, "order": order} for order, row in enumerate(rows)]
+    x = replace(x, highest=1.1 * max(row["x"] for row in rows)) if x.zero else x
+    base = shown(alt.Chart(alt.InlineData(values=rows)))
+    tips = [
+        alt.Tooltip("series:N"),
+        alt.Tooltip("label:N", title="outstanding"),
+        alt.Tooltip("x:Q", title=x.title),
+        alt.Tooltip("y:Q", title=y.title),
+    ]
+    place = {"x": x.of("x", alt.X), "y": y.of("y", alt.Y), "tooltip": tips}
+    channels = styles(series, pointed=True)
+    shape, color = channels.pop("shape"), channels["color"]
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
+    line = base.mark_line().encode(**place, **channels, order="order:Q").add_params(zoom)
+    point = base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=color, shape=shape)
+    return alt.layer(line, point).add_params(hidden())
+
+
+def points(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, x, y`` as points, and a horizontal line at 0."""
+    places = {row["x"] for row in rows}
+    x = replace(x, ticks=tuple(sorted(places))) if len(places) <= TICKS_MAX else x
+    channels = styles(series, pointed=True)
+    tips = [alt.Tooltip("series:N"), alt.Tooltip("x:Q", title=x.title), alt.Tooltip("y:Q", title=y.title)]
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
+    marks = (
+        shown(alt.Chart(alt.InlineData(values=rows)))
+        .mark_point(size=55, filled=True, opacity=0.85)
+        .encode(
+            x=x.of("x", alt.X),
+            y=y.of("y", alt.Y),
+            color=channels["color"],
+            shape=channels["shape"],
+            tooltip=tips,
+        )
+        .add_params(zoom)
+    )
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="currentColor", opacity=0.7)
+    return alt.layer(marks, zero.encode(y="zero:Q")).add_params(hidden())
+
+
 def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, name, x`` as one point per name, and a line at 0."""
     scale = alt.Scale(domain=series, range=[COLORS[index] for index in range(len(series))])
@@ -355,11 +426,16 @@ def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.Layer
 
 
 def intervals(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, name, x, low, high`` as one point with its interval per name, and a line at 0."""
-    points = dots(rows, series, x, y_title)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=named(y_title, rows))
+    """Plot rows of ``series, name, x, low, high`` as a bar from 0 with its interval per name, and a line at 0."""
+    x = replace(x, zero=True)
+    marks = dots(rows, series, x, y_title)
+    scale = alt.Scale(domain=series, range=[COLORS[index] for index in range(len(series))])
+    base = alt.Chart(alt.InlineData(values=[{**row, "zero": 0} for row in rows])).encode(y=named(y_title, rows))
+    bar = shown(base.mark_bar(opacity=0.35, height={"band": 0.6})).encode(
+        x=x.of("zero", alt.X), x2="x:Q", color=alt.Color("series:N", scale=scale, legend=key(series))
+    )
     rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")
-    return alt.layer(rule, *points.layer).add_params(hidden())
+    return alt.layer(bar, rule, *marks.layer).add_params(hidden())
 
 
 def _zero() -> alt.Chart:

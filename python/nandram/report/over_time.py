@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from nandram import units
-from nandram.report import charts
+from nandram.report import charts, depth, heat
 from nandram.report.charts import Axis
 from nandram.report.page import Figure
 from nandram.results import validity
@@ -28,9 +28,8 @@ def figures(result: "Result", source: str) -> list[Figure]:
     """Return the charts for which the run has data."""
     cut = result.warm_up_s
     note = f"; the first {units.duration(cut * 1e9)} are warm-up, excluded from the statistics" if cut else ""
-    found = [*_traffic(result, source + note), *_drive(result, source + note)]
-    depth = over_depth(result, source)
-    return [*found, *depth]
+    found = [*_traffic(result, source + note), *heat.figures(result, source + note), *_drive(result, source + note)]
+    return [*found, *over_depth(result, source), *depth.figures({"A": (result,)}, source)]
 
 
 def _lines(frame: pl.DataFrame, value: str, name: str) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
@@ -146,12 +145,12 @@ def over_depth(result: "Result", source: str) -> list[Figure]:
     withheld = validity.withheld(result.validity)
     for label, jobs in _shapes(result.summary["jobs"]).items():
         for direction in ("read", "write"):
-            for depth, job in jobs:
+            for outstanding, job in jobs:
                 found = job[direction]
                 p99 = found["lat_ns"].get("percentile", {}).get("99.000000")
                 if found["total_ios"] and p99 is not None and direction not in withheld:
                     name = f"{direction}, {label}" if label else direction
-                    points.setdefault((name, depth), []).append((found["iops"], p99 / 1000))
+                    points.setdefault((name, outstanding), []).append((found["iops"], p99 / 1000))
     series = list(dict.fromkeys(name for name, _ in points))
     figures = []
     for index, title, y in (

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from nandram.report import charts
+from nandram.report import charts, depth, heat
 from nandram.report.charts import Axis
 from nandram.report.page import Figure
 from nandram.results import validity
@@ -23,7 +23,8 @@ TIME = Axis("simulated time (s)", zero=True)
 def figures(runs: Runs, source: str) -> list[Figure]:
     """Return the charts of runs for which there is data."""
     found = (_tails(runs, source), _rates(runs, source), _medians(runs, source))
-    return [figure for figure in found if figure is not None]
+    maps = [each for side, results in runs.items() for each in heat.figures(results[0], _first_seed(source), side)]
+    return [*(figure for figure in found if figure is not None), *maps, *depth.figures(runs, source)]
 
 
 def _tails(runs: Runs, source: str) -> Figure | None:

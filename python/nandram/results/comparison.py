@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from nandram.results.result import Result
 
 MEASURES = ("iops", "read_mb_s", "write_mb_s", "read_us", "write_us", "mean_us", "write_amplification", "flash_mw")
-"""Compared measures of `nandram.language.measures`; percentiles and ``energy_j`` are compared as well."""
+"""Compared measures of `nandram.language.measures`; percentiles are compared as well, and ``energy_j`` of runs
+of a given length."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,9 @@ def figures(result: "Result") -> dict[str, float]:
         found |= {
             name: value for name, value in _rates(result).items() if name[:5] == "write" or "read" not in withheld
         }
-    found["energy_j"] = None if "energy" in withheld else result.energy_j
+    # Runs that go on until their figures are known differ in length, and so would their energy.
+    ends_itself = result.inside.get("until") is not None
+    found["energy_j"] = None if "energy" in withheld or ends_itself else result.energy_j
     return {
         name: float(value)
         for name, value in found.items()

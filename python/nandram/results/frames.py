@@ -26,6 +26,12 @@ def throughput(columns: Mapping[str, Any], names: list[str]) -> pl.DataFrame:
     return _named(frame.select(*first, pl.exclude(first)), names)
 
 
+def latency_over_time(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the requests of each interval by response time, with names of directions."""
+    words = pl.col("direction").replace_strict(dict(enumerate(DIRECTIONS)), return_dtype=pl.String)
+    return pl.DataFrame(dict(columns)).select("time_s", "span_s", words, "latency_ns", "count")
+
+
 def drive(columns: Mapping[str, Any]) -> pl.DataFrame:
     """Return the intervals of the drive with write amplification (null without host programs) and cache fill."""
     frame = pl.DataFrame(dict(columns))

@@ -5,6 +5,7 @@ manifest.json     the resolved system, versions, seed and content hash of the ru
 samples.parquet   completed requests over time
 drive.parquet     activity of the drive over time
 latency.parquet   histograms of the response times
+latency_over_time.parquet  the same for each interval, coarser
 dies.parquet      activity of each die
 breakdown.parquet where the time of the requests goes, if every request was logged
 timeline.json     timeline for Perfetto, if requested
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
 TABLES = ("samples", "drive", "latency", "dies")
-OPTIONAL = "breakdown"
-"""A table of runs that logged every request."""
+OPTIONAL = ("latency_over_time", "breakdown")
+"""Tables that results of earlier versions lack, and those of runs that logged every request."""
 SUMS = "SHA256SUMS"
 
 _UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
@@ -47,7 +48,8 @@ def write(result: Result, folder: Path) -> Path:
     summary = folder / "summary.json"
     try:
         summary.unlink(missing_ok=True)  # until the new result is complete
-        (folder / f"{OPTIONAL}.parquet").unlink(missing_ok=True)  # from an earlier run
+        for name in OPTIONAL:
+            (folder / f"{name}.parquet").unlink(missing_ok=True)  # from an earlier run
         names = _tables(result.tables)
         for name in names:
             pq.write_table(with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
@@ -72,8 +74,8 @@ def write(result: Result, folder: Path) -> Path:
 
 
 def _tables(found: "Container[str]") -> tuple[str, ...]:
-    """Return the tables of a result: those of every run, and the optional one if it has it."""
-    return (*TABLES, OPTIONAL) if OPTIONAL in found else TABLES
+    """Return the tables of a result: those of every run, and the optional ones that it has."""
+    return (*TABLES, *(name for name in OPTIONAL if name in found))
 
 
 def _files(tables: tuple[str, ...]) -> tuple[str, ...]:

@@ -212,6 +212,14 @@ class Result:
         """
         return self.tables["drive"]
 
+    def latency_over_time(self) -> "pl.DataFrame":
+        """Return the requests of all jobs by response time, one row per interval, direction and class of times.
+
+        ``time_s``, ``span_s``, ``direction``, ``latency_ns`` (the smallest time of the class), ``count``. There are
+        four classes per doubling, which begin at 1, 5/4, 6/4 and 7/4 of a power of two. Includes the warm-up.
+        """
+        return self.tables["latency_over_time"]
+
     def dies(self) -> "pl.DataFrame":
         """Return one row per die with its operations and busy fractions, without the warm-up."""
         return self.tables["dies"]

@@ -105,7 +105,8 @@ int nandram_sim_bytes(nandram_sim *simulation, uint16_t device, uint64_t *bytes)
 /* `joules` receives the energy of a device since time 0: of the flash of a drive, or of main memory. */
 int nandram_sim_energy(nandram_sim *simulation, uint16_t device, double *joules);
 
-/* Stores the summary of a device so far as JSON, with the sections of `summary.json`, and a zero byte at the end.
+/* Stores the summary of a device so far as JSON, with the sections of `summary.json`, and a zero byte at the end. Its
+ * `nandram.notes` say in which state a drive began and what its figures are valid for.
  * `length` receives the number of bytes without the zero; if `capacity` is not larger, nothing is stored. */
 int nandram_sim_summary(nandram_sim *simulation, uint16_t device, char *text, size_t capacity, size_t *length);
 

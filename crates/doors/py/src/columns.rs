@@ -55,6 +55,7 @@ impl Columns {
 pub struct Tables {
     latency: Columns,
     throughput: Columns,
+    latency_over_time: Columns,
     dies: Columns,
     drive: Columns,
     requests: Columns,
@@ -69,6 +70,7 @@ impl Tables {
         Tables {
             latency: latency(measured),
             throughput: throughput(measured),
+            latency_over_time: latency_over_time(measured),
             dies: dies(&window.dies, channel, window.at),
             drive: drive(outcome),
             requests: requests(measured),
@@ -80,6 +82,7 @@ impl Tables {
         Tables {
             latency: latency(measured),
             throughput: throughput(measured),
+            latency_over_time: latency_over_time(measured),
             dies: dies(flash, |_| 0, span),
             drive: Columns::new(&DRIVE_COUNTS, &DRIVE_PARTS),
             requests: requests(measured),
@@ -99,6 +102,11 @@ impl Tables {
     /// Returns the completed requests over time.
     pub fn throughput<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.throughput.to_python(py)
+    }
+
+    /// Returns the response times over time.
+    pub fn latency_over_time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.latency_over_time.to_python(py)
     }
 
     /// Returns every request, if a log was kept.
@@ -158,6 +166,25 @@ fn throughput(outcome: Measured<'_>) -> Columns {
                 &[*job as u64, *direction as u64, p.ios, p.bytes, p.p50_ns, p.p99_ns, p.max_ns],
                 &[start.secs_f64(), span.secs_f64(), p.mean_ns],
             );
+        }
+    }
+    columns
+}
+
+/// Counts the requests of all jobs in each interval by response time, including the warm-up.
+fn latency_over_time(outcome: Measured<'_>) -> Columns {
+    let mut columns = Columns::new(&["direction", "latency_ns", "count"], &["time_s", "span_s"]);
+    for direction in Direction::ALL {
+        let before = outcome.before.map_or(Vec::new(), |before| before.latencies_over_time(direction));
+        let (cut, end) = (outcome.recorder.origin(), outcome.end);
+        let before = before.into_iter().map(|window| (window, cut)).filter(|((at, span, _), cut)| *at - *span < *cut);
+        let after = outcome.recorder.latencies_over_time(direction).into_iter().map(|window| (window, end));
+        for ((at, span, counts), end) in before.chain(after) {
+            let start = at - span;
+            let span = at.min(end).max(start + Time::from_ps(1)) - start;
+            for (latency, count) in counts {
+                columns.add(&[direction as u64, latency, count], &[start.secs_f64(), span.secs_f64()]);
+            }
         }
     }
     columns

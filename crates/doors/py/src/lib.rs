@@ -105,6 +105,11 @@ impl RunOutput {
     }
 
     #[getter]
+    fn latency_over_time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.latency_over_time(py)
+    }
+
+    #[getter]
     fn drive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.outcome.drive(py)
     }

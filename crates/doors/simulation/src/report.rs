@@ -32,6 +32,7 @@ impl Simulation {
         let measured = Measured::new(&recorder, &jobs, now, Time::ZERO);
         let mut all = match &device.machine {
             Machine::Drive(drive) => {
+                let begins = format!("the drive {}", drive.prepared.preparation.begins());
                 let counters = Counters::read(&drive.machine, now, device.completed);
                 let figures = Figures {
                     reached: None,
@@ -42,7 +43,7 @@ impl Simulation {
                     counters: (counters.clone(), counters),
                     warm_up_detected: false,
                     run_at_least: None,
-                    notes: &[],
+                    notes: &[Note::new(Kind::Prepared, begins)],
                     headroom: drive.headroom,
                     failed: &[],
                 };

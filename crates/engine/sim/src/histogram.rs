@@ -294,6 +294,22 @@ impl Compact {
         let within = self.buckets.iter().take_while(|(index, _)| upper_edge(*index as usize) <= ns);
         within.map(|(_, count)| count).sum()
     }
+
+    /// Returns the nonempty quarters of octaves in ascending order, as pairs of their smallest value in ns and number of
+    /// samples. Below 8 ns each value is its own.
+    pub fn quarter_octaves(&self) -> Vec<(u64, u64)> {
+        let mut found: Vec<(u64, u64)> = Vec::new();
+        for (index, count) in &self.buckets {
+            let ns = lower_edge(*index as usize);
+            let shift = ns.max(4).ilog2() - 2;
+            let edge = ns >> shift << shift;
+            match found.last_mut() {
+                Some((last, sum)) if *last == edge => *sum += count,
+                _ => found.push((edge, *count)),
+            }
+        }
+        found
+    }
 }
 
 impl Histogram {
@@ -345,6 +361,18 @@ mod tests {
     use super::*;
     use hdrhistogram::Histogram as Hdr;
     use proptest::prelude::*;
+
+    #[test]
+    fn quarters_of_octaves_hold_every_sample() {
+        let mut histogram = Histogram::new();
+        for ns in [0, 1, 7, 8, 9, 10, 15, 16, 19, 20, 1023, 1024, 65_535, 65_536, 1_000_000, u64::from(u32::MAX)] {
+            histogram.record(Time::from_ns(ns));
+        }
+        let found = histogram.take().quarter_octaves();
+        let edges = [0, 1, 7, 8, 10, 14, 16, 20, 896, 1024, 57_344, 65_536, 917_504, 3_758_096_384];
+        assert_eq!(found.iter().map(|(edge, _)| *edge).collect::<Vec<_>>(), edges);
+        assert_eq!(found.iter().map(|(_, count)| count).sum::<u64>(), 16);
+    }
 
     proptest! {
         /// Compares with the original implementation.

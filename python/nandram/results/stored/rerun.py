@@ -55,7 +55,7 @@ def rerun(
     with TemporaryDirectory(prefix="nandram-") as place:
         before = output.sums(Path(folder))
         # Where the time of the requests goes is in the folder if each was logged.
-        log = Path(place) / "requests.parquet" if f"{output.OPTIONAL}.parquet" in before else None
+        log = Path(place) / "requests.parquet" if "breakdown.parquet" in before else None
         new = stored.run(progress, log)
         _check_inputs(folder, stored, old, new)
         after = output.sums(output.write(new, Path(output_folder or Path(place) / "out")))

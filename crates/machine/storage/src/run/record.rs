@@ -155,6 +155,9 @@ pub struct Totals {
     pub latencies: Latencies,
 }
 
+/// Requests by total latency: pairs of [`Compact::quarter_octaves`].
+pub type Quarters = Vec<(u64, u64)>;
+
 /// A point of throughput over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
@@ -354,6 +357,18 @@ impl Recorder {
                 point
             })
             .collect()
+    }
+
+    /// Returns the requests of all jobs in one direction by total latency, in each window: its end, its length, and the
+    /// requests.
+    pub fn latencies_over_time(&self, direction: Direction) -> Vec<(Time, Time, Quarters)> {
+        let series: Vec<&Series> = self.series.iter().skip(direction as usize).step_by(DIRECTIONS).collect();
+        let merged = |index: usize| {
+            let mut merged = Compact::default();
+            series.iter().filter_map(|each| each.windows.get(index)).for_each(|window| merged.merge(window.total()));
+            merged.quarter_octaves()
+        };
+        (0..self.used).map(|index| (self.end_of(index), self.window, merged(index))).collect()
     }
 
     /// Returns the totals of `job` in `direction` after `from`, which is the end of a window or the start of the first.
