@@ -70,7 +70,6 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
         nvmm: nvmm::Config {
             controller: nvmm::Controller(1),
             geometry,
-            span: nand::PageSpan::ONE,
             segments,
             pages,
             versions: pages * (segments + 4),

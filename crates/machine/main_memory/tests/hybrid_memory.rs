@@ -64,7 +64,6 @@ fn small(page_bytes: u32) -> HybridConfig {
         nvmm: nvmm::Config {
             controller: nvmm::Controller(1),
             geometry,
-            span: nand::PageSpan::ONE,
             segments,
             pages,
             versions: pages * (segments + 4),
