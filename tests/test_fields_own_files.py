@@ -41,11 +41,25 @@ def test_jobs_on_two_drives_are_refused(tmp_path: Path) -> None:
         play(tmp_path, "[global]\nrw=read\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n")
 
 
-def test_reads_of_a_zoned_drive_get_advice_that_holds(tmp_path: Path) -> None:
-    result = play(tmp_path, "[r]\nrw=randread\nbs=4k\nnumber_ios=100\n", "wd-zn540")
+def test_reads_of_a_zoned_drive_find_full_zones(tmp_path: Path) -> None:
+    job = "[r]\nrw=randread\nbs=4k\nnumber_ios=1000\n"
+    result = play(tmp_path, job, "wd-zn540")
+    assert result.inside["preparation"]["kind"] == "fill"
+    prepared = (
+        "prepared by default as fill: the workload reads what it has not written; zones that jobs write begin empty"
+    )
+    assert prepared in result.notes
     note = next(note for note in result.notes if note.startswith("empty drive: "))
-    assert "a job before it writes its zones" in note
+    assert "beyond the capacity of a zone" in note
     assert "precondition" not in note
+    within = play(tmp_path, job + "size=1077m\n", "wd-zn540")
+    assert not any(note.startswith("empty drive: ") for note in within.notes)
+    empty = nandram.run("wd-zn540", tmp_path / "job.fio", precondition="none")
+    assert any(
+        note.startswith("empty drive: no read found data") and "fill writes the zones" in note for note in empty.notes
+    )
+    with pytest.raises(UserError, match="prepared as steady, expected none or fill: zones have no steady state"):
+        nandram.run("wd-zn540", tmp_path / "job.fio", precondition="steady")
 
 
 def test_a_trace_with_few_writes_still_names_the_empty_drive(tmp_path: Path) -> None:

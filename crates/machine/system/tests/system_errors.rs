@@ -710,6 +710,11 @@ const CASES: &[Case] = &[
         &[],
         "bad.toml:4:1: flash.pages is 1153, expected a multiple of 2, the pages of each plane that a ftl.unit spans",
     ),
+    (
+        &["[link]", r#"type = "shared-buffer""#, "[ftl]", r#"unit = "64KiB""#],
+        &[],
+        r#"bad.toml:4:1: ftl.unit is "64KiB", expected at most 32KiB where link.type is "shared-buffer": its commands are cut to single sectors"#,
+    ),
     (&["[ftl]", r#"unit = "128KiB""#], &[], r#"bad.toml:2:8: ftl.unit: found "128KiB", expected 512B to 64KiB"#),
     (
         &["[flash]", "pass_distance = 8"],

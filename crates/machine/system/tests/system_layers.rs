@@ -42,7 +42,7 @@ fn sets_are_toml_or_plain_words() {
     ];
     let s = system("", &sets);
     assert_eq!(s.link.kind, LinkType::Sata);
-    assert_eq!(s.flash.timing.read, [40, 60, 80, 40].map(Time::from_us));
+    assert_eq!(s.flash.timing.read, [40, 60, 80, 40, 40].map(Time::from_us));
     assert_eq!(s.flash.timing.erase, Time::from_us(4000));
     assert_eq!((s.caches.write.mode, s.caches.write.size), (WriteMode::Through, 4 << 20));
     assert_eq!(s.ftl.stripe, Stripe([Axis::Plane, Axis::Die, Axis::Way, Axis::Channel]));
@@ -70,8 +70,8 @@ fn defaults_follow_the_keys_they_depend_on() {
     let lanes = |text| system(text, &[]).link.pcie.lanes;
     assert_eq!((lanes(""), lanes("[link]\ntype = \"ufs\"\n")), (4, 2));
     let program = |text| system(text, &[]).flash.timing.program;
-    assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350); 4]);
-    assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300); 4]);
+    assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350); 5]);
+    assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300); 5]);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_basis_applies_to_the_value_of_its_file() {
     assert!(s.resolved_toml().contains("# drive.toml:3, no basis stated"));
     let s = system("extends = \"sata-mlc\"\n[basis]\n\"flash.read\" = { calibrated = \"a.claim\" }\n", &[]);
     assert_eq!(basis(&s, "flash.read"), Some(Basis::Calibrated("a.claim".into())));
-    assert_eq!(s.flash.timing.read, [Time::from_us(75); 4]);
+    assert_eq!(s.flash.timing.read, [Time::from_us(75); 5]);
     // A table's basis applies to the keys set in it by that file, except those with their own basis.
     let text = "[flash]\nread = \"60us\"\necc = { decode = \"1us\", retries = 3 }\n\
                 [basis]\nflash = { given = \"a sheet\" }\n\"flash.ecc\" = { assumed = \"a guess\" }\n\
