@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use host::cpu::{Effects, Kernel, PAGE};
-use host::linux::{LinuxConfig, Resident, Structures, Touch};
+use host::linux::{Fsync, LinuxConfig, Resident, Structures, Touch};
 use media::{Act, Step};
 use serde_json::{Map, Value, json};
 use sim::{Energy, Histogram, Streams, Time};
-use workload::program::{InitialState, Programs};
+use workload::program::{Backing, InitialState, Programs};
 
 use super::frames::Frames;
 use super::run::World;
@@ -20,6 +20,8 @@ pub(super) struct InMemory {
     effects: Effects,
     /// Whether memory keeps what a sync makes durable.
     keeps: bool,
+    /// First address and end of each file whose fsync only returns.
+    unsynced: Vec<(u64, u64)>,
     /// When calls reach memory and when threads go on, by time and order.
     agenda: BinaryHeap<Reverse<(Time, u64, ThreadEvent)>>,
     order: u64,
@@ -27,6 +29,9 @@ pub(super) struct InMemory {
     own: Option<OwnMemory>,
     /// The call that each thread made last, and when.
     calls: Vec<(Step, Time)>,
+    /// When each thread entered its fault, until it leaves; and how long faults took.
+    entered: Vec<Option<Time>>,
+    fault_times: Histogram,
     syncs: Histogram,
     rollbacks: Histogram,
 }
@@ -89,7 +94,13 @@ impl InMemory {
         for region in programs.regions().iter().filter(|region| region.initial == InitialState::Written) {
             kernel.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
         }
+        let files = programs.regions().iter().filter(|region| region.backing == Backing::File);
+        let unsynced = match config.fsync {
+            Fsync::Sync => Vec::new(),
+            Fsync::Call => files.map(|file| (file.base, file.base + file.bytes)).collect(),
+        };
         InMemory {
+            unsynced,
             kernel,
             effects: Effects::default(),
             keeps,
@@ -97,6 +108,8 @@ impl InMemory {
             order: 0,
             own: structures.map(|(structures, frames)| OwnMemory::new(structures, frames, programs.threads())),
             calls: vec![Default::default(); usize::from(programs.threads())],
+            entered: vec![None; usize::from(programs.threads())],
+            fault_times: Histogram::default(),
             syncs: Histogram::default(),
             rollbacks: Histogram::default(),
         }
@@ -106,6 +119,11 @@ impl InMemory {
         self.order += 1;
         self.agenda.push(Reverse((at, self.order, event)));
     }
+
+    /// Returns whether a call is an fsync that does not reach memory.
+    fn only_returns(&self, step: &Step) -> bool {
+        step.act == Act::Sync && self.unsynced.iter().any(|(first, end)| (*first..*end).contains(&step.address))
+    }
 }
 
 impl Kernel for InMemory {
@@ -114,8 +132,12 @@ impl Kernel for InMemory {
     }
     fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
         let at = self.kernel.fault(now, thread, page, store)?;
-        let Some(own) = &mut self.own else { return Some(at) };
+        let Some(own) = &mut self.own else {
+            self.fault_times.record(at - now);
+            return Some(at);
+        };
         own.enter_fault(thread, page);
+        self.entered[usize::from(thread)] = Some(now);
         self.schedule(at, ThreadEvent::Continue(thread));
         None
     }
@@ -125,7 +147,7 @@ impl Kernel for InMemory {
             let Some(own) = self.own.as_mut().filter(|_| step.bytes > 0) else { return Some(at) };
             own.enter_call(thread, step);
             self.schedule(at, ThreadEvent::Continue(thread));
-        } else if self.keeps {
+        } else if self.keeps && !self.only_returns(step) {
             self.schedule(at, ThreadEvent::Call(thread));
             self.calls[usize::from(thread)] = (*step, now);
         } else {
@@ -156,7 +178,12 @@ impl World for InMemory {
                             own.since[usize::from(thread)] = at;
                             self.effects.accesses.push((thread, touch.address, touch.store));
                         }
-                        None => self.effects.resumed.push((thread, at)),
+                        None => {
+                            if let Some(entered) = self.entered[usize::from(thread)].take() {
+                                self.fault_times.record(at - entered);
+                            }
+                            self.effects.resumed.push((thread, at));
+                        }
                     }
                 }
             }
@@ -189,6 +216,7 @@ impl World for InMemory {
             kernel["sync_ns"] = spread(&self.syncs);
             kernel["rollback_ns"] = spread(&self.rollbacks);
         }
+        kernel["fault_ns"] = spread(&self.fault_times);
         if let Some(own) = &self.own {
             kernel["structure_ns"] = spread(&own.accesses);
         }
@@ -199,6 +227,7 @@ impl World for InMemory {
     fn begin(&mut self, _: Time) {
         self.kernel.reset_stats();
         (self.syncs, self.rollbacks) = (Histogram::default(), Histogram::default());
+        self.fault_times = Histogram::default();
         if let Some(own) = &mut self.own {
             own.accesses = Histogram::default();
         }

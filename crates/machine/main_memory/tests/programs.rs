@@ -240,6 +240,32 @@ fn fsync_of_a_file_in_flash_memory_waits_for_flash() {
 }
 
 #[test]
+fn fsync_of_a_file_only_returns_where_no_file_system_works() {
+    let text = "kind = \"varmail\"\nfiles = 20\noperations = 10\nthreads = 2\n";
+    let outcome = play("nvmm", &[&SMALL_NVMM[..], &[("kernel.fsync", "call")]].concat(), "mail", text);
+    assert_eq!((number(&outcome, "/kernel/sync_ns/N"), number(&outcome, "/nvmm/syncs")), (0.0, 0.0));
+    // A program's own sync is no fsync.
+    let text = "kind = \"checkpoint\"\ntable = \"64KiB\"\nupdates = 30\ninterval = 10\n";
+    let outcome = play("nvmm", &[&SMALL_NVMM[..], &[("kernel.fsync", "call")]].concat(), "check", text);
+    assert!(number(&outcome, "/nvmm/syncs") >= 3.0);
+}
+
+#[test]
+fn each_page_that_a_call_writes_costs_the_time_of_a_write() {
+    for system in ["dram-only", "dram-ssd"] {
+        let small: &[(&str, &str)] = if system == "dram-ssd" { &SMALL_DRIVE } else { &[] };
+        let span = |kind: &str, write: &str| {
+            let text = format!("kind = \"{kind}\"\nfile = \"1MiB\"\nblock = \"8KiB\"\n");
+            let keys = [small, &[("kernel.spread", "0"), ("kernel.write", write)]].concat();
+            number(&play(system, &keys, &format!("{kind}-{system}-{write}"), &text), "/measured_s")
+        };
+        let wrote = span("dd-write", "100us") - span("dd-write", "0s");
+        assert!((0.0250..0.0262).contains(&wrote), "{system}: 256 pages took {wrote} s longer");
+        assert_eq!(span("dd-read", "100us"), span("dd-read", "0s"), "{system}");
+    }
+}
+
+#[test]
 fn the_first_sync_does_not_write_what_was_allocated_before_the_run() {
     // The log of 256 MiB is 4,096 pages of 64 KB, of which the program touches a few.
     let sets = [&SMALL_NVMM[..], &[("nvmm.capacity", "1GiB"), ("flash.blocks", "2048")]].concat();

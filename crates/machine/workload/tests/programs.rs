@@ -162,6 +162,16 @@ fn mix_has_the_given_fraction_of_random_accesses() {
 }
 
 #[test]
+fn mix_stores_to_the_words_that_it_loads_if_asked_to() {
+    let text = "kind = \"mix\"\ntable = \"1MiB\"\naccesses = 100\nrandom = 0.5\nstore = true\n";
+    let steps = all(&mut parse(text), 0);
+    assert_eq!(accesses(&steps, Act::Store), accesses(&steps, Act::OrderedLoad));
+    let without = all(&mut parse(&text.replace("true", "false")), 0);
+    assert_eq!(accesses(&without, Act::OrderedLoad), accesses(&steps, Act::OrderedLoad));
+    assert!(accesses(&without, Act::Store).is_empty());
+}
+
+#[test]
 fn dd_accesses_each_byte_of_the_file_once() {
     for (kind, file_act) in [("dd-read", Act::Load), ("dd-write", Act::Store)] {
         let mut programs = parse(&format!("kind = \"{kind}\"\nfile = \"1MiB\"\nblock = \"100KiB\"\nthreads = 2\n"));

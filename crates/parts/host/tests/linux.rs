@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use host::cpu::Kernel;
-use host::linux::{Area, AreaKind, Linux, LinuxConfig, Resident};
+use host::linux::{Area, AreaKind, Fsync, Linux, LinuxConfig, Resident};
 use media::{Act, Op, Step};
 use proptest::prelude::*;
 use sim::{Streams, Time};
@@ -16,6 +16,8 @@ fn config() -> LinuxConfig {
         fault: Time::from_ns(1000),
         map: Time::from_ns(500),
         call: Time::from_ns(800),
+        write: Time::from_ns(400),
+        fsync: Fsync::Sync,
         page: Time::from_ns(300),
         submit: Time::from_ns(4000),
         lock: Time::ZERO,
@@ -26,6 +28,7 @@ fn config() -> LinuxConfig {
         structures: false,
         mapped_misses: 100,
         swap_cluster: 8,
+        swap_merge: true,
         journal: 2 * PAGE,
     }
 }
@@ -337,6 +340,62 @@ fn memory_set_up_as_written_matches_memory_that_was_written() {
         assert_eq!(read, (0..8).map(|n| (800 + 8 * n, 8)).collect::<Vec<_>>());
         assert!(bench.commands.iter().any(|(op, ..)| *op == Op::Write), "modified pages are written");
     }
+}
+
+/// Returns when a fault of the first swapped page of `pages` continues, and the commands that read it. The drive is infinitely
+/// fast.
+fn swap_in(config: LinuxConfig) -> (Time, Vec<u32>) {
+    let areas = vec![Area { first: 0, pages: 800, kind: AreaKind::Anonymous }];
+    let mut linux = Linux::new(LinuxConfig { spread: 0.0, ..config }, 512, areas, 1, &Streams::new(1));
+    linux.was_written(0, 800);
+    assert_eq!(linux.fault(Time::ZERO, 0, 0, false), None);
+    let mut reads = Vec::new();
+    while let Some(next) = linux.next_event() {
+        linux.advance(next);
+        for command in std::mem::take(&mut linux.commands) {
+            reads.extend((command.op == Op::Read).then_some(command.pages));
+            linux.done(next, command.id);
+        }
+    }
+    let [(0, at)] = linux.effects.resumed[..] else { panic!("the thread continues once") };
+    (at, reads)
+}
+
+#[test]
+fn each_page_of_a_swapped_cluster_is_submitted_on_its_own() {
+    let (one, reads) = swap_in(LinuxConfig { swap_cluster: 1, ..config() });
+    assert_eq!(reads, [1]);
+    // Seven more pages of 300 ns, each submitted in 4 us; the completion and the wake-up follow the last.
+    let (merged, reads) = swap_in(config());
+    assert_eq!((merged - one, reads), (Time::from_ns(7 * 4300), vec![8]));
+    // The first page has been read long before the thread has submitted the last.
+    let (apart, reads) = swap_in(LinuxConfig { swap_merge: false, ..config() });
+    assert_eq!((one + Time::from_ns(7 * 4300) - apart, reads), (Time::from_ns(5000), vec![1; 8]));
+}
+
+#[test]
+fn reclaim_takes_the_time_of_one_core() {
+    // Twice as slow a core writes the second batch of modified pages later.
+    let last_write = |page: Time| {
+        let areas = vec![Area { first: 0, pages: 2000, kind: AreaKind::Anonymous }];
+        let config = LinuxConfig { page, spread: 0.0, ..config() };
+        let mut linux = Linux::new(config, 512, areas, 1, &Streams::new(1));
+        linux.was_written(0, 512);
+        let mut last = Time::ZERO;
+        for page in 512..600 {
+            linux.fault(Time::ZERO, 0, page, true);
+            while let Some(next) = linux.next_event() {
+                linux.advance(next);
+                for command in std::mem::take(&mut linux.commands) {
+                    last = next;
+                    linux.done(next, command.id);
+                }
+            }
+        }
+        last
+    };
+    let (slow, fast) = (last_write(Time::from_us(100)), last_write(Time::from_us(50)));
+    assert!(fast > Time::from_us(500) && slow > fast + (fast - Time::from_us(200)), "{fast} and {slow}");
 }
 
 #[test]

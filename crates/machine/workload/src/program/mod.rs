@@ -7,7 +7,7 @@
 //! | `gups` | update random words of a table in memory |
 //! | `chase` | load from a table; the address of each load depends on the previous one |
 //! | `stream` | run STREAM's four kernels: copy, scale and add arrays |
-//! | `mix` | read a table: a given fraction at random positions, the rest sequentially |
+//! | `mix` | read or update a table: a given fraction at random positions, the rest sequentially |
 //! | `mmap` | read random words of a memory-mapped file |
 //! | `dd-read`, `dd-write` | read or write a file from start to end, in blocks |
 //! | `fileserver`, `webproxy`, `webserver`, `varmail`, `oltp`, `videoserver` | run filebench's personalities |

@@ -16,7 +16,7 @@ const BATCH: u64 = 512;
 ///
 /// * `gups`: `table`, `updates` (each a load and a store of the same word);
 /// * `mix`: `table`, `accesses`, `random` (the fraction at random positions), `stride` (of the others; defaults to a
-///   page, because closer accesses always hit a cache);
+///   page, because closer accesses always hit a cache), `store` (whether each load is followed by a store of the word);
 /// * `mmap`: `file`, `reads`.
 ///
 /// Common keys: `threads`, which divide the accesses; `instructions` between two accesses; `ordered`, where each access
@@ -40,6 +40,7 @@ pub(super) fn make(builder: &mut Builder<'_>, kind: &'static str) -> Result<(), 
         "mix" => (keys.part("random", None)?, keys.size("stride", WORD, Some(4096))?),
         _ => (1.0, WORD),
     };
+    let store = kind == "gups" || kind == "mix" && keys.flag("store", false)?;
     let create = kind != "mmap" && keys.flag("create", false)?;
     let created = kind != "mmap" && keys.flag("created", false)?;
     if create && created {
@@ -56,7 +57,7 @@ pub(super) fn make(builder: &mut Builder<'_>, kind: &'static str) -> Result<(), 
             bytes,
             left: count / threads + u64::from(thread < count % threads),
             act: if ordered { Act::OrderedLoad } else { Act::Load },
-            store: kind == "gups",
+            store,
             instructions,
             random,
             stride,

@@ -43,6 +43,7 @@ impl Linux {
             }
             self.frames.get_mut(place).flags |= REFERENCED;
             if write {
+                at += self.config.draw(self.config.write, &mut self.rng);
                 self.dirty_page(thread, next as u32, place);
             }
             next += 1;
@@ -104,7 +105,7 @@ impl Linux {
                     let pages = std::mem::take(&mut self.callers[usize::from(thread)].dirtied);
                     self.take_dirty(pages)
                 };
-                match self.write_frames(frames, waiter, at) {
+                match self.write_frames(frames, waiter, at).0 {
                     0 => {
                         self.callers[usize::from(thread)].operation = Operation::Sync { phase: 1, left: 0 };
                         return self.continue_sync(thread, at);

@@ -1,6 +1,6 @@
 //! Keys of the kernel: table `[kernel]`. The cost of its steps and its memory management.
 
-use keys::{BOOL, COUNT, Conflict, NUMBER, SIZE, TIME, assumed, expect, given, power_of_two, section};
+use keys::{BOOL, COUNT, Conflict, Kind, NUMBER, SIZE, TIME, assumed, expect, given, power_of_two, section, words};
 use sim::{Rng, Time};
 
 use crate::cpu::PAGE;
@@ -8,6 +8,16 @@ use crate::cpu::PAGE;
 const STEPS: &str =
     "step times of Linux in 2012 on a 2.5 GHz core, as far as papers on fast drives break them down; only sums matter";
 const SPREAD: &str = "half of the mean: interrupts, caches and locks";
+
+words! {
+    /// What fsync does to a file in flash as memory.
+    Fsync {
+        /// It syncs the memory as a whole.
+        Sync = "sync",
+        /// It returns: a memory that is not volatile needs no file system's work.
+        Call = "call",
+    }
+}
 
 section! {
     /// A kernel that manages memory like Linux. Each step's duration is log-normal, with a mean and a standard deviation.
@@ -30,6 +40,16 @@ section! {
             assumed("500ns", STEPS),
             "Page frame: allocation, and clearing or entry into the page cache.",
             when "memory.type" is "dram" | "hybrid";
+        "kernel.write" write: Time = TIME,
+            assumed("1us", "as much as a system call: lock the page, mark it as modified, update the file's times, and check \
+                the limits of modified pages"),
+            "Writing of a page by a system call, in addition to kernel.call and the copy.",
+            when "memory.type" is "dram" | "hybrid";
+        "kernel.fsync" fsync: Fsync = Kind::words(Fsync::WORDS),
+            assumed("sync", "a file in flash as memory is durable when the page table is"),
+            "What fsync of a file does: a sync of the memory, or a system call that only returns. A program's own sync always \
+             reaches the memory.",
+            when "memory.type" is "hybrid";
         "kernel.submit" submit: Time = TIME,
             assumed("4us", STEPS),
             "Submission of a command to the drive: file system, block layer, and driver up to the doorbell.",
@@ -67,6 +87,12 @@ section! {
         "kernel.swap_cluster" swap_cluster: u32 = COUNT.within(1.0, 1024.0),
             given("8", "Linux: vm.page-cluster is 3"),
             "Number of pages that are swapped in together, a power of two.",
+            when "memory.files" is "drive";
+        "kernel.swap_merge" swap_merge: bool = BOOL,
+            assumed("true", "their slots are adjacent and are read at the same time; Linux 3.6 plugs the queue around them, and \
+                before that AHCI's handler completes all commands that have finished in one interrupt"),
+            "Whether the pages that are swapped in together form one command with one completion, or one command each. Each \
+             page is submitted on its own either way.",
             when "memory.files" is "drive";
         "kernel.journal" journal: u64 = SIZE.within(4096.0, 1048576.0),
             assumed("8KiB", "a descriptor with a block of metadata, and a commit block"),

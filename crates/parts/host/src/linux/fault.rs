@@ -4,7 +4,7 @@ use sim::Time;
 
 use super::frames::{CACHED, DIRTY, LOCKED, MAPPED, REFERENCED};
 use super::readahead::LONGEST;
-use super::{ABSENT, AreaKind, Linux, ON_FILE, Operation, SWAPPED};
+use super::{ABSENT, AreaKind, KernelEvent, Linux, ON_FILE, Operation, SWAPPED};
 
 impl Linux {
     pub(super) fn continue_fault(&mut self, thread: u16, at: Time) -> Option<Time> {
@@ -26,8 +26,11 @@ impl Linux {
             at = self.read_mapped(thread, page, at)?;
             place = self.places[page as usize];
         } else if place >= SWAPPED {
-            at = self.swap_in(thread, page, place & !SWAPPED, at)?;
-            place = self.places[page as usize];
+            // The thread looks at its page once it has submitted the whole cluster.
+            let at = self.swap_in(thread, page, place & !SWAPPED, at)?;
+            self.callers[usize::from(thread)].operation = Operation::Fault { page, store, since, slept: true };
+            self.schedule(at, KernelEvent::Continue(thread));
+            return None;
         } else if !slept && self.area(page) == AreaKind::Mapped {
             // The page was read around or ahead, which counts as a hit.
             self.mapped_misses = self.mapped_misses.saturating_sub(1);
@@ -74,7 +77,8 @@ impl Linux {
         self.read_in(thread, page, start, (end - start) as u32, u64::MAX, at)
     }
 
-    /// Reads a page from the swap area, together with the other pages in its cluster of slots.
+    /// Reads a page from the swap area, together with the other pages in its cluster of slots. Returns when the thread has
+    /// submitted the reads, or `None` if it waits for a frame.
     fn swap_in(&mut self, thread: u16, page: u64, slot: u32, at: Time) -> Option<Time> {
         let wanted = self.allocate(page, LOCKED, thread)?;
         let cluster = self.config.swap_cluster;
@@ -98,6 +102,6 @@ impl Linux {
             frames.push((self.swap_first() + u64::from(near), frame));
         }
         self.stats.pages_swapped_in += frames.len() as u64;
-        Some(self.read_frames(&frames, found))
+        Some(self.read_slots(&frames, found))
     }
 }

@@ -195,7 +195,7 @@ impl Linux {
 
     /// Reads frames from pages of the drive, with one command per run of adjacent pages. Returns when the last is
     /// submitted.
-    pub(super) fn read_frames(&mut self, frames: &[(u64, u32)], at: Time) -> Time {
+    fn read_frames(&mut self, frames: &[(u64, u32)], at: Time) -> Time {
         self.stats.pages_read += frames.len() as u64;
         let mut at = at;
         for run in runs(frames, COMMAND_PAGES) {
@@ -206,8 +206,25 @@ impl Linux {
         at
     }
 
-    /// Writes frames to pages of the drive, on behalf of thread `waiter` if given. Returns the number of commands.
-    pub(super) fn write_frames(&mut self, mut frames: Vec<(u64, u32)>, waiter: Option<u16>, at: Time) -> u32 {
+    /// Reads frames from slots of the swap area. Returns when the last is submitted: each page has a bio of its own, unlike a
+    /// file's pages (`get_swap_bio` in mm/page_io.c of Linux 3.5).
+    pub(super) fn read_slots(&mut self, frames: &[(u64, u32)], at: Time) -> Time {
+        self.stats.pages_read += frames.len() as u64;
+        let longest = if self.config.swap_merge { COMMAND_PAGES } else { 1 };
+        let mut at = at;
+        for run in runs(frames, longest) {
+            for _ in run {
+                at += self.config.draw(self.config.submit, &mut self.rng);
+            }
+            let list = run.iter().map(|(_, frame)| *frame).collect();
+            self.command(Purpose::Read, run[0].0, run.len() as u32, list, None, at);
+        }
+        at
+    }
+
+    /// Writes frames to pages of the drive, on behalf of thread `waiter` if given. Returns the number of commands,
+    /// and when the last is submitted.
+    pub(super) fn write_frames(&mut self, mut frames: Vec<(u64, u32)>, waiter: Option<u16>, at: Time) -> (u32, Time) {
         self.stats.pages_written += frames.len() as u64;
         frames.sort_unstable();
         let (mut at, mut commands) = (at, 0);
@@ -217,7 +234,7 @@ impl Linux {
             self.command(Purpose::Write, run[0].0, run.len() as u32, list, waiter, at);
             commands += 1;
         }
-        commands
+        (commands, at)
     }
 }
 

@@ -1,9 +1,10 @@
 //! A kernel that manages memory like Linux, as seen by programs that fault or read files: page cache and swap, reclaim
 //! from an active and an inactive list, on-demand readahead, swap clusters, write-back and fsync.
 //!
-//! Each step costs processor time with a random spread ([`Cost`]); a thread pays for its own steps, and waits for those
-//! of others. Background reclaim and write-back run on another core. Not modeled: lock contention between threads,
-//! other work on a core whose thread waits, and huge pages.
+//! Each step costs processor time with a random spread ([`LinuxConfig`]); a thread pays for its own steps, and waits for
+//! those of others. Reclaim runs on one other core, which takes `kernel.page` per evicted page and `kernel.submit` per
+//! command, and write-back on another. Not modeled: lock contention between threads, reclaim by a thread that needs a
+//! frame, other work on a core whose thread waits, and huge pages.
 //!
 //! [`Linux`] is a state machine: the processor calls it as its [`Kernel`], it issues commands to the drive
 //! ([`Linux::commands`]), and the caller reports their completion ([`Linux::done`]).
@@ -27,7 +28,7 @@ use media::{Act, Step};
 use sim::{Histogram, Rng, Streams, Time};
 
 use crate::cpu::{Effects, Kernel, PAGE};
-pub use config::LinuxConfig;
+pub use config::{Fsync, LinuxConfig};
 use frames::{CACHED, DIRTY, Frames, LOCKED, MAPPED, REFERENCED};
 use io::Io;
 use readahead::ReadAhead;
@@ -169,6 +170,8 @@ pub struct Linux {
     running: u16,
     /// Time at which the lock of the queue becomes free.
     locked: Time,
+    /// Time at which the core that reclaims pages has finished its work so far.
+    reclaimer: Time,
     /// Time at which each vector's core has finished the completions so far.
     vectors: Vec<Time>,
     stats: LinuxStats,
@@ -221,6 +224,7 @@ impl Linux {
             now: Time::ZERO,
             running: 0,
             locked: Time::ZERO,
+            reclaimer: Time::ZERO,
             vectors: vec![Time::ZERO; usize::from(config.vectors)],
             stats: LinuxStats::default(),
             effects: Effects::default(),

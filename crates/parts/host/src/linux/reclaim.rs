@@ -43,13 +43,14 @@ impl Linux {
         self.wake(now, mask);
     }
 
-    /// Reclaims pages if the number of free frames is below the low watermark, up to the high watermark.
+    /// Reclaims pages if the number of free frames is below the low watermark, up to the high watermark. One core evicts
+    /// page after page, whose frames become free immediately if they are clean, and otherwise when they have been written.
     fn balance(&mut self) {
         let (low, high) = self.frames.watermarks();
-        if self.frames.free() >= low {
+        if self.frames.free() >= low || self.frames.free() + self.reclaiming >= high {
             return;
         }
-        let mut write = Vec::new();
+        let (mut write, mut at) = (Vec::new(), self.now.max(self.reclaimer));
         let mut tries = 2 * self.frames.total();
         while self.frames.free() + self.reclaiming < high && tries > 0 {
             tries -= 1;
@@ -68,11 +69,11 @@ impl Linux {
                 self.frames.move_to_head(frame, true);
             } else {
                 write.extend(self.evict(frame));
+                at += self.config.draw(self.config.page, &mut self.rng);
             }
         }
-        if !write.is_empty() {
-            self.write_frames(write, None, self.now);
-        }
+        // mm/vmscan.c plugs the queue meanwhile: adjacent pages become one command.
+        (_, self.reclaimer) = self.write_frames(write, None, at);
     }
 
     /// Clears the reference bit, and invalidates the translation so that the next use is observed.

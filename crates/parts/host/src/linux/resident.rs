@@ -1,19 +1,19 @@
 //! A kernel that keeps all files in memory and evicts nothing, which leaves only the cost of the software.
 
-use media::Step;
+use media::{Act, Step};
 use sim::{Rng, Streams, Time};
 
 use super::config::LinuxConfig;
 use super::{Area, AreaKind};
-use crate::cpu::Kernel;
+use crate::cpu::{Kernel, PAGE};
 
 /// State of a page of a mapped file before its first use. Other states are 0 (mapped) and the following one.
 const UNMAPPED: u8 = 1;
 const ABSENT: u8 = 2;
 
 /// A kernel whose memory is always resident. System calls cost the same as elsewhere, and so does the first use of a
-/// page: mapping it, and also allocating a frame if it is a program's own. Uses only `call`, `fault`, `map` and `page`
-/// of [`LinuxConfig`].
+/// page: mapping it, and also allocating a frame if it is a program's own. Uses only `call`, `write`, `fault`, `map` and
+/// `page` of [`LinuxConfig`].
 #[derive(Clone, Debug)]
 pub struct Resident {
     config: LinuxConfig,
@@ -73,8 +73,14 @@ impl Kernel for Resident {
         Some(at)
     }
 
-    fn call(&mut self, now: Time, _: u16, _: &Step) -> Option<Time> {
+    fn call(&mut self, now: Time, _: u16, step: &Step) -> Option<Time> {
         self.calls += 1;
-        Some(now + self.config.draw(self.config.call, &mut self.rng))
+        let mut at = now + self.config.draw(self.config.call, &mut self.rng);
+        if step.act == Act::Write && step.bytes > 0 {
+            for _ in step.address / PAGE..(step.address + u64::from(step.bytes)).div_ceil(PAGE) {
+                at += self.config.draw(self.config.write, &mut self.rng);
+            }
+        }
+        Some(at)
     }
 }
