@@ -23,7 +23,7 @@ impl Channel {
 
     pub(crate) fn choose(&mut self) {
         if self.direction == RequestKind::Write || self.queues.length(RequestKind::Write) > 0 {
-            rarely(self, |it| it.turn());
+            self.turn();
         }
         self.next = self.select();
         self.is_next_known = true;
@@ -53,6 +53,7 @@ impl Channel {
     }
 
     /// Turns the bus if the rules require it: there are writes, or there were.
+    #[inline(never)]
     fn turn(&mut self) {
         let (reads, writes) = (self.queues.length(RequestKind::Read), self.queues.length(RequestKind::Write));
         if self.direction == RequestKind::Read {
