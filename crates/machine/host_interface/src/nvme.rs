@@ -124,7 +124,7 @@ impl Nvme {
 
     /// Writes a command's doorbell. If the controller fetches the command as soon as the doorbell arrives, the `tail` is
     /// known, and the link times both together; otherwise the arrival is an event, and so are those of later doorbells.
-    #[inline(always)]
+    #[inline]
     fn ring(&mut self, now: Time, queue: u16, submission: Submission, tail: Option<u16>, s: &mut impl Schedule<Event>) {
         let Submission { cid, at, in_order, request } = submission;
         let Some(tail) = tail else {

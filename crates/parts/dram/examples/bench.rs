@@ -26,7 +26,6 @@ enum Pattern {
 }
 
 /// Returns the pattern's `id`th request.
-#[inline(always)]
 fn next(pattern: Pattern, id: u64, bytes: u64, rng: &mut Rng) -> Request {
     match pattern {
         Pattern::Random => request(id, RequestKind::Read, rng.below(bytes >> 6) << 6, 64),

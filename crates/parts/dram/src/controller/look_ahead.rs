@@ -122,7 +122,6 @@ impl Channel {
         self.soonest_entry(command)
     }
 
-    #[inline(never)]
     fn soonest_entry(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command.saturating_add(1));
         // An entering burst may have its command before the currently next one.

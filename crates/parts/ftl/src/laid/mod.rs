@@ -504,7 +504,7 @@ impl Shuffle {
         value.wrapping_mul(INVERSES[round]).wrapping_sub(self.keys[round]) & self.mask
     }
 
-    #[inline(always)]
+    #[inline]
     fn at(&self, index: u32) -> u32 {
         let mut value = index;
         loop {

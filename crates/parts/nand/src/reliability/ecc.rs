@@ -3,7 +3,7 @@
 //!
 //! Decoders serve reads in order of arrival, one each; a read that is decoded again queues again.
 
-use sim::Time;
+use sim::{Time, rarely};
 
 use crate::config::Ecc;
 
@@ -64,11 +64,16 @@ impl Engines {
     #[inline]
     pub fn encode(&mut self, now: Time, bytes: u64) -> Option<Time> {
         let rate = self.encode_bandwidth?;
+        Some(rarely(self, move |it| it.encode_at(rate, now, bytes)))
+    }
+
+    /// Implements [`encode`](Self::encode) for an encoder that takes `rate` bytes per second. Returns the end.
+    fn encode_at(&mut self, rate: u64, now: Time, bytes: u64) -> Time {
         let length = Time::of_transfer(bytes, rate);
         self.encoder = now.max(self.encoder) + length;
         self.stats.encoding += length;
         self.stats.encoded_bytes += bytes;
-        Some(self.encoder)
+        self.encoder
     }
 
     /// Returns the counters until `now`, without work accepted for later.

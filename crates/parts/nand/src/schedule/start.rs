@@ -85,8 +85,8 @@ impl Nand {
     }
 }
 
-/// An operation and its costs. Its methods are always parts of their callers: it has seven words, which a call would pass
-/// through memory.
+/// An operation and its costs. Its longer methods are always parts of their callers: it has seven words, which a call would
+/// pass through memory.
 struct Start<'a> {
     id: u32,
     die: usize,
@@ -121,7 +121,7 @@ impl Start<'_> {
         self.work(begin, end, lane::READ + kind as u8, s);
     }
 
-    #[inline(always)]
+    #[inline]
     fn erase<S: Schedule<Event>>(mut self, now: Time, time: Time, s: &mut S) {
         self.d.sensed = NOWHERE;
         let begin = now + self.tables.erase_command * u64::from(self.op.plane_count);
@@ -152,7 +152,7 @@ impl Start<'_> {
     }
 
     /// The channel is busy until the array begins.
-    #[inline(always)]
+    #[inline]
     fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         self.channel.take(now, begin);
         self.show(now, begin, what, s);
@@ -166,7 +166,7 @@ impl Start<'_> {
     }
 
     /// Occupies the array.
-    #[inline(always)]
+    #[inline]
     fn work<S: Schedule<Event>>(self, begin: Time, end: Time, lane: u8, s: &mut S) {
         let d = self.d;
         (d.array, d.phase, d.begin, d.end) = (self.id, Phase::Busy, begin, end);
