@@ -59,7 +59,7 @@ class Table:
 
 @dataclass
 class Page:
-    """What a page has to run, in its order."""
+    """The commands, files and tables of a page, in order."""
 
     steps: list[Command | File | Table]
 

@@ -150,7 +150,7 @@ pub fn prepare(
 }
 
 /// Mounts a drive whose flash was prepared as `preparation`, as a machine at time zero. After [`Preparation::Steady`] the
-/// drive is in the middle of its overwrites: its RAM holds what a long run of them does.
+/// drive is in the middle of overwrites: its RAM holds what a long run does.
 ///
 /// # Errors
 /// Fails if the parts do not fit together.

@@ -1,4 +1,4 @@
-//! What a long run of random overwrites holds in RAM: a write cache without room, whose data is on its way to flash.
+//! The write cache that a long run of random overwrites leaves: without room, its data on the way to flash.
 
 use media::Move;
 use sim::Rng;

@@ -1,5 +1,5 @@
-//! What a long run of random overwrites holds of the map: the parts that changed last, newer than in flash, and the
-//! changes that wait.
+//! The parts of the map that a long run of random overwrites holds in RAM: those that changed last, newer than in flash, and
+//! the changes that wait.
 
 use sim::Rng;
 

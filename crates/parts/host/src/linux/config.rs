@@ -10,7 +10,7 @@ const STEPS: &str =
 const SPREAD: &str = "half of the mean: interrupts, caches and locks";
 
 words! {
-    /// What fsync does to a file in flash as memory.
+    /// The effect of fsync on a file in flash as memory.
     Fsync {
         /// It syncs the memory as a whole.
         Sync = "sync",
