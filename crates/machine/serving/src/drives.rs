@@ -8,7 +8,7 @@ use media::{Op, Request, SECTOR};
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use storage::counters::Counters;
-use storage::prepare::{Preparation, PrepareError, Prepared, mounted, prepare};
+use storage::prepare::{Preparation, PrepareError, Prepared, prepare};
 use storage::record::{Ended, Recorder};
 use storage::run::RunOptions;
 use storage::{Completion, Machine};
@@ -121,10 +121,10 @@ impl Drives {
             let by_default = if weights > 0 { Preparation::Filled } else { Preparation::Erased };
             let preparation = options.preparation.unwrap_or(by_default);
             let (store, how) = prepare(&part, &parts, preparation, &streams, cache)?;
-            let (machine, _) = mounted(&parts, store, preparation, &streams)?;
+            let (nand, ftl, _) = parts.mount(store, &streams)?;
             prepared = prepared.or(Some(how));
             drives.push(Drive {
-                machine,
+                machine: Machine::new(&parts, ftl, nand),
                 waiting: Default::default(),
                 busy: [0; 2],
                 outstanding: Vec::new(),

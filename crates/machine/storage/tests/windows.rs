@@ -39,7 +39,7 @@ fn written(outcome: &Outcome) -> u64 {
 
 #[test]
 fn figures_beside_a_table_cover_its_window() {
-    let cut = Time::from_ms(40);
+    let cut = Time::from_ms(1000);
     let steady = RunOptions { warm_up: WarmUp::Cut(cut), ..options(Preparation::Steady) };
     let (system, outcome) = worn(WRITES, &steady);
     let whole = outcome.whole_run();
@@ -69,8 +69,8 @@ fn figures_beside_a_table_cover_its_window() {
 
 #[test]
 fn a_cut_in_an_interval_is_exact() {
-    // 13 ms is in the middle of an interval for a run of this length.
-    let exact = RunOptions { warm_up: WarmUp::Cut(Time::from_us(13_137)), ..options(Preparation::Steady) };
+    // 133 ms is in the middle of an interval for a run of this length.
+    let exact = RunOptions { warm_up: WarmUp::Cut(Time::from_us(133_137)), ..options(Preparation::Steady) };
     let (_, cut) = worn(WRITES, &exact);
     let (_, whole) = worn(WRITES, &options(Preparation::Steady));
     let measured = cut.measured();
@@ -78,7 +78,7 @@ fn a_cut_in_an_interval_is_exact() {
     let (after, all) = (measured.totals(0, Direction::Write), whole.measured().totals(0, Direction::Write));
     assert_eq!((before.ios + after.ios, all.ios), (60_000, requests(&whole).0));
     assert!(before.ios > 0);
-    assert_eq!(measured.runtime(&[0]), cut.end - Time::from_us(13_137));
+    assert_eq!(measured.runtime(&[0]), cut.end - Time::from_us(133_137));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_detected_warm_up_begins_every_figure() {
 
 #[test]
 fn a_ramp_begins_every_figure() {
-    let job = "rw=randwrite\nbs=4k\niodepth=4\nramp_time=20ms\nruntime=60ms\ntime_based\nnorandommap";
+    let job = "rw=randwrite\nbs=4k\niodepth=4\nramp_time=400ms\nruntime=600ms\ntime_based\nnorandommap";
     let (_, outcome) = worn(job, &options(Preparation::Steady));
     let units = written(&outcome) / 4096;
     let window = outcome.window();

@@ -26,6 +26,7 @@ pub mod dist;
 mod error;
 mod extents;
 pub mod fio;
+mod floods;
 mod header;
 mod layout;
 mod logs;

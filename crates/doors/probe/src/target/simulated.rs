@@ -6,7 +6,7 @@ use std::path::Path;
 use media::{Request, SECTOR, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
-use storage::prepare::{Preparation, PrepareError, mounted, prepare};
+use storage::prepare::{Preparation, PrepareError, prepare};
 use storage::{Completion, Machine};
 use system::System;
 use system::parts::Parts;
@@ -55,7 +55,7 @@ impl Simulated {
         let streams = Streams::new(seed);
         let parts = Parts::new(system, PayloadKind::None)?;
         let (store, _) = prepare(system, &parts, preparation, &streams, cache)?;
-        let (machine, _) = mounted(&parts, store, preparation, &streams)?;
+        let (nand, ftl, _) = parts.mount(store, &streams)?;
         let mut environment = BTreeMap::from([
             ("preparation".to_owned(), preparation.to_string()),
             ("seed".to_owned(), seed.to_string()),
@@ -63,6 +63,7 @@ impl Simulated {
             ("title".to_owned(), system.title.clone()),
         ]);
         environment.extend(Wire::of(system).map(|wire| ("link".to_owned(), wire.to_string())));
+        let machine = Machine::new(&parts, ftl, nand);
         Ok(Simulated {
             facts: Facts {
                 name: name.to_owned(),

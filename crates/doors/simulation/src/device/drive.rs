@@ -6,7 +6,7 @@ use ftl::{Headroom, MountReport};
 use media::Op as StorageOp;
 use nand::PayloadKind;
 use sim::{Streams, Time};
-use storage::prepare::{Preparation, PrepareError, Prepared, mounted, prepare};
+use storage::prepare::{Preparation, PrepareError, Prepared, prepare};
 use storage::{Completion, Machine};
 use system::System;
 use system::parts::Parts;
@@ -32,7 +32,8 @@ impl Drive {
     ) -> Result<Drive, PrepareError> {
         let parts = Parts::new(system, PayloadKind::None)?;
         let (store, prepared) = prepare(system, &parts, preparation, streams, cache)?;
-        let (machine, mounted) = mounted(&parts, store, preparation, streams)?;
+        let (nand, ftl, mounted) = parts.mount(store, streams)?;
+        let machine = Machine::new(&parts, ftl, nand);
         let headroom = machine.ftl().headroom();
         Ok(Drive { machine, prepared, mounted, headroom, capacity: parts.user_bytes })
     }

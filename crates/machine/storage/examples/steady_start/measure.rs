@@ -4,7 +4,7 @@ use media::{Op, Request};
 use nand::PayloadKind;
 use sim::{Histogram, Streams, Time};
 use storage::Machine;
-use storage::prepare::{Preparation, mounted, prepare};
+use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
@@ -34,7 +34,9 @@ pub fn measure(system: &System, part: f64) -> Result<[Intervals; 2], Box<dyn std
     let parts = Parts::new(system, PayloadKind::None)?;
     let streams = Streams::new(1);
     let (store, _) = prepare(system, &parts, Preparation::Steady, &streams, None)?;
-    let (mut machine, _) = mounted(&parts, store, Preparation::Steady, &streams)?;
+    let (nand, ftl, _) = parts.mount(store, &streams)?;
+    let mut machine = Machine::new(&parts, ftl, nand);
+    machine.hold_overwrites(&mut streams.stream("run.held"));
     let requests = (part * parts.user_bytes as f64 / BYTES as f64) as u64;
     Ok([1, 2].map(|seed| play(&mut machine, parts.user_bytes / BYTES, &Streams::new(seed), requests)))
 }

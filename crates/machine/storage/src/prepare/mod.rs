@@ -13,7 +13,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use ftl::MountReport;
 use ftl::aged::Load;
 use ftl::config::ConfigError;
 use media::{Op, Request};
@@ -21,7 +20,6 @@ use nand::{Order, PayloadKind, Store};
 use sha2::{Digest, Sha256};
 use sim::Streams;
 
-use crate::machine::Machine;
 use crate::prepare::cache::{restore, save};
 use crate::prepare::fast::Fast;
 use system::System;
@@ -147,25 +145,6 @@ pub fn prepare(
         save(&path, &store, &prepared);
     }
     Ok((store, prepared))
-}
-
-/// Mounts a drive whose flash was prepared as `preparation`, as a machine at time zero. After [`Preparation::Steady`] the
-/// drive is in the middle of overwrites: its RAM holds what a long run does.
-///
-/// # Errors
-/// Fails if the parts do not fit together.
-pub fn mounted(
-    parts: &Parts,
-    store: Store,
-    preparation: Preparation,
-    streams: &Streams,
-) -> Result<(Machine, MountReport), ConfigError> {
-    let (nand, ftl, report) = parts.mount(store, streams)?;
-    let mut machine = Machine::new(parts, ftl, nand);
-    if preparation == Preparation::Steady {
-        machine.hold_overwrites(&mut streams.stream("prepare.held"));
-    }
-    Ok((machine, report))
 }
 
 /// Lays the drive out as a rule, which takes no time and no disk space. Returns `None` if the drive must be written

@@ -22,7 +22,7 @@ use sim::{Streams, Time, rarely};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Logs, Next, Options, Player, Replay, Workload};
 
 use crate::machine::{Completion, Machine};
-use crate::prepare::{Preparation, PrepareError, Prepared, mounted, prepare, zoned};
+use crate::prepare::{Preparation, PrepareError, Prepared, prepare, zoned};
 use crate::results::counters::{Counters, MachineState, Mark, Marks};
 use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
@@ -260,7 +260,11 @@ pub fn run_logged(
         }
         _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
     };
-    let (mut machine, mounted) = mounted(&parts, store, preparation, &streams)?;
+    let (nand, ftl, mounted) = parts.mount(store, &streams)?;
+    let mut machine = Machine::new(&parts, ftl, nand);
+    if preparation == Preparation::Steady && workload.floods() {
+        machine.hold_overwrites(&mut streams.stream("run.held"));
+    }
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
     }
