@@ -48,5 +48,5 @@ def test_tables_are_made_once_and_pickled_as_such(tmp_path: Path) -> None:
     assert result.latency() is result.latency()
     assert result.latency()["count"].sum() == 100
     again = pickle.loads(pickle.dumps(result))
-    assert set(again.tables) == {"samples", "drive", "latency", "dies"}
+    assert set(again.tables) == {"samples", "drive", "latency", "latency_over_time", "dies"}
     assert all(again.tables[name].equals(result.tables[name]) for name in result.tables)

@@ -53,8 +53,8 @@ def test_main_memory_counts_from_when_measuring_began(name: str, tmp_path: Path)
         assert whole_run["cache"]["fills"] > 10 * inside["cache"]["fills"]
         assert sum(inside["memory_energy_j"].values()) == pytest.approx(inside["energy_j"]["total"])
     if "drive" in inside:
-        # Pages in transit when measuring began reach the drive afterwards.
-        assert 0 <= inside["drive"]["host_units"] - inside["linux"]["pages_written"] <= 64
+        # Pages in transit when measuring began reach the drive afterwards: those that one core is reclaiming, and clusters.
+        assert 0 <= inside["drive"]["host_units"] - inside["linux"]["pages_written"] <= 128
         assert whole_run["drive"]["host_units"] > inside["drive"]["host_units"]
         parts = inside["energy_j"]["memory"] + inside["drive"]["energy_j"]
         assert inside["energy_j"]["total"] == pytest.approx(parts)
