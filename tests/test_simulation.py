@@ -45,7 +45,7 @@ def test_a_closed_loop_on_a_drive_has_the_completions_of_a_run(depth: int, tmp_p
 @pytest.mark.parametrize(
     ("prepare", "text"),
     [
-        ("none", "the drive begins empty: reads of what was not written do not reach its flash"),
+        ("none", "the drive begins empty: reads of unwritten data do not reach its flash"),
         ("fill", "the drive begins filled: written once, in order"),
         ("steady", "the drive begins in the steady state of random writes, computed"),
     ],

@@ -1,4 +1,4 @@
-"""The commands of a page: what is typed, what the page shows below it, and the files that it needs.
+"""The commands of a page, the output that it shows below each, and the files that they need.
 
 A command is a line of a code block that begins with `$ `; lines that end with a backslash continue it. The lines
 until the next command are its output, where a line `...` stands for any lines, and `...` within a line for any text.

@@ -48,7 +48,7 @@ def matches(shown: list[str], printed: list[str]) -> bool:
 
 
 def difference(command: Command, status: int, printed: list[str]) -> str:
-    """Return what is wrong with a command's output, or nothing."""
+    """Return the first fault of a command's output, or nothing."""
     fails = any(line.startswith("error: ") for line in command.shown)
     if (status != 0) != fails:
         return f"line {command.line}: $ {command.text}\nexit status {status}:\n" + "\n".join(printed[-20:])

@@ -358,7 +358,7 @@ def density(rows: list[Row], x: Axis, y: Axis, value: str) -> alt.LayerChart | a
 
 
 DENSITY_MIN = 0.001
-"""Fraction from which the cells of a density are told apart; smaller ones are as faint."""
+"""Smallest fraction with a shade of its own; the cells of smaller ones are as faint."""
 
 
 def path(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:

@@ -54,7 +54,7 @@ impl Preparation {
     /// Returns the state in which a drive begins, as a sentence without its subject.
     pub fn begins(self) -> &'static str {
         match self {
-            Preparation::Erased => "begins empty: reads of what was not written do not reach its flash",
+            Preparation::Erased => "begins empty: reads of unwritten data do not reach its flash",
             Preparation::Filled => "begins filled: written once, in order",
             Preparation::Overwritten => "begins overwritten at random until its write amplification settled",
             Preparation::Steady => "begins in the steady state of random writes, computed",

@@ -28,19 +28,26 @@ pub struct Drawn {
 pub fn draw(rng: &mut Rng) -> Drawn {
     loop {
         let (sets, preparation) = draw_sets(rng);
-        let borrowed: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let Ok(system) = System::from_toml("drawn", "title = \"drawn\"", &borrowed) else { continue };
-        let Ok(parts) = Parts::new(&system, PayloadKind::Stamp) else { continue };
-        let (wear, faults) = (&system.flash.wear, &system.flash.faults);
-        return Drawn {
-            faulty_reads: faults.read > 0.0,
-            faulty_writes: wear.program_failure + wear.erase_failure + wear.factory_bad > 0.0,
-            sets,
-            parts,
-            system,
-            preparation,
-        };
+        if let Some(drawn) = fitted(sets, preparation) {
+            return drawn;
+        }
     }
+}
+
+/// Returns the machine of these settings, if its parts fit together.
+fn fitted(sets: Vec<(&'static str, String)>, preparation: Preparation) -> Option<Drawn> {
+    let borrowed: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    let system = System::from_toml("drawn", "title = \"drawn\"", &borrowed).ok()?;
+    let parts = Parts::new(&system, PayloadKind::Stamp).ok()?;
+    let (wear, faults) = (&system.flash.wear, &system.flash.faults);
+    Some(Drawn {
+        faulty_reads: faults.read > 0.0,
+        faulty_writes: wear.program_failure + wear.erase_failure + wear.factory_bad > 0.0,
+        sets,
+        parts,
+        system,
+        preparation,
+    })
 }
 
 /// Draws until the parts of a drive fit together whose mapping units are larger than its pages.
@@ -69,18 +76,9 @@ pub fn draw_spanning(rng: &mut Rng) -> Drawn {
         let capacity = bytes(&sets, "ftl.capacity").expect("a capacity") * 4 / 5 / unit * unit;
         sets.retain(|(key, _)| !["ftl.unit", "ftl.capacity"].contains(key));
         sets.extend([("ftl.unit", format!("{unit}B")), ("ftl.capacity", format!("{capacity}B"))]);
-        let borrowed: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let Ok(system) = System::from_toml("drawn", "title = \"drawn\"", &borrowed) else { continue };
-        let Ok(parts) = Parts::new(&system, PayloadKind::Stamp) else { continue };
-        let (wear, faults) = (&system.flash.wear, &system.flash.faults);
-        return Drawn {
-            faulty_reads: faults.read > 0.0,
-            faulty_writes: wear.program_failure + wear.erase_failure + wear.factory_bad > 0.0,
-            sets,
-            parts,
-            system,
-            preparation,
-        };
+        if let Some(drawn) = fitted(sets, preparation) {
+            return drawn;
+        }
     }
 }
 

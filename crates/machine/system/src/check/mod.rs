@@ -16,7 +16,7 @@ use crate::{LinkType, System, Value};
 use ftl::section::{Group, MapPlace, Memory, ReadPlace};
 use nand::{Cell, PageSpan, Programming};
 
-/// Maximum bytes of a unit whose sectors are told apart in the write cache.
+/// Maximum bytes of a unit for which the write cache has a bit per sector.
 const SECTORS_MAX: u64 = 32 << 10;
 /// Maximum number of mapping units of a page, or of a program with parity.
 const UNITS_MAX: u64 = 64;

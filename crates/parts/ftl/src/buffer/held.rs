@@ -11,7 +11,7 @@ use crate::{Actions, Ftl};
 impl Ftl {
     /// Holds in RAM what a long run of random overwrites does: the parts of the map that changed last, and a write cache
     /// without room, whose units have the contents that they have in flash, as writes of the same data that were
-    /// acknowledged before. The caller performs what is issued. The write cache stays empty if writes complete only once
+    /// acknowledged before. The caller performs the actions. The write cache stays empty if writes complete only once
     /// they are in flash.
     pub fn hold_overwrites(&mut self, rng: &mut Rng, out: &mut Actions) {
         self.map.hold_changes(rng);

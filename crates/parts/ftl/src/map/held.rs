@@ -11,8 +11,8 @@ use crate::map::frames::{ABSENT, MapCache};
 const DRAWS_MAX: u64 = 10_000_000;
 
 impl Map {
-    /// Caches what random changes leave, until it does not depend on what was cached before. What they displace is taken
-    /// as written back.
+    /// Caches random changes until nothing of the earlier contents is left. The parts that they displace are taken as
+    /// written back.
     pub(crate) fn hold_changes(&mut self, rng: &mut Rng) {
         let Some(cache) = &mut self.cache else { return };
         for _ in 0..cache.turnover().min(DRAWS_MAX) {
@@ -22,8 +22,8 @@ impl Map {
 }
 
 impl MapCache {
-    /// Returns the number of random changes after which nothing depends on what is cached or waits now: three times as many
-    /// as fit, by the part of the changes that bring something in, or three of each part of the map.
+    /// Returns the number of random changes that replace the contents: three times as many as fit or wait, by the part of the
+    /// changes that bring something in, or three of each part of the map (of a part drawn at random, e^-3 stays unchanged).
     fn turnover(&self) -> u64 {
         let (all, fit) = match &self.entries {
             Some(entries) => (u64::from(self.user_units()), u64::from(entries.capacity())),
