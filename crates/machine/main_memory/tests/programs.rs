@@ -129,9 +129,23 @@ fn swap_readahead_and_fsync_reach_the_drive() {
     // Windows of 128 KiB, but for the first few.
     assert!(number(&streamed, "/linux/commands") < 140.0);
     assert_eq!(number(&streamed, "/linux/pages_read"), 4096.0);
-    let synced =
-        play("dram-ssd", &SMALL_DRIVE, "synced", "kind = \"varmail\"\nfiles = 20\noperations = 10\nthreads = 2\n");
-    assert!(number(&synced, "/linux/commands") >= 40.0 && number(&synced, "/drive/host_units") > 0.0);
+    let text = "kind = \"varmail\"\nfiles = 20\noperations = 10\nthreads = 2\n";
+    let synced = play("dram-ssd", &SMALL_DRIVE, "synced", text);
+    let written = number(&synced, "/drive/host_units");
+    assert!(number(&synced, "/linux/commands") >= 40.0 && written > 0.0);
+    // Each of the 20 operations syncs at least one file, and a sync writes 14 more pages of journal.
+    let journaled = [&SMALL_DRIVE[..], &[("kernel.journal", "64KiB")]].concat();
+    let journaled = play("dram-ssd", &journaled, "journaled", text);
+    assert!(number(&journaled, "/drive/host_units") >= written + 20.0 * 14.0);
+}
+
+#[test]
+fn a_journal_is_whole_pages() {
+    for size in ["12KiB", "6KiB"] {
+        let error = System::load("dram-ssd", &[("kernel.journal", size)]).expect_err("no power of two of pages");
+        let expected = format!("kernel.journal is \"{size}\", expected a power of two of pages of 4KiB");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    }
 }
 
 #[test]
