@@ -214,6 +214,11 @@ def test_check_prints_the_resolved_file(capsys: pytest.CaptureFixture[str]) -> N
     found = capsys.readouterr().out
     assert re.search(r"^lanes = 2 +# --set", found, re.MULTILINE)
     assert "[basis]" in found
+    for only in ([], ["--changed"]):
+        assert call("show", "nvme-client-tlc", "--set", "link.lanes=2", "--json", *only) == 0
+        values = json.loads(capsys.readouterr().out)
+        assert values["link"]["lanes"] == 2
+        assert ("host" in values) == (not only)
 
 
 def test_what_check_prints_is_a_system_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

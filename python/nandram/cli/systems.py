@@ -1,6 +1,7 @@
 """``nandram systems``, ``show`` and ``schema``: print the presets, one system, and the schema of system files."""
 
 import json
+import tomllib
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ def show(
     changed: Annotated[
         bool, typer.Option("--changed", help="Print only values that the file itself or --set gives.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the values as a JSON object.")] = False,
 ) -> None:
     """Print a system with all its values.
 
@@ -25,6 +27,10 @@ def show(
     from nandram.system import System
 
     found = System(system, tuple(split_changes(changes, scale)))
+    if as_json:
+        values = tomllib.loads(found.changed_toml) if changed else found.values
+        print(json.dumps(values, indent=2, ensure_ascii=False))
+        return
     print(found.changed_toml if changed else found.toml, end="")
 
 

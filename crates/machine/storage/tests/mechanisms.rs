@@ -2,17 +2,20 @@
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
+#[path = "support/plain.rs"]
+mod plain;
 
 use closed_loop::fly;
 use media::{Op, Request, Status};
 use nand::PayloadKind;
+use plain::PLAIN;
 use sim::{Streams, Time};
 use storage::Machine;
 use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
-/// A small drive with the client preset's dies and link.
+/// A small drive with the client preset's link and dies, whose pages are alike.
 const SMALL: [(&str, &str); 8] = [
     ("flash.channels", "2"),
     ("flash.chips", "1"),
@@ -26,7 +29,7 @@ const SMALL: [(&str, &str); 8] = [
 
 /// Creates the small drive with `sets`, prepared, and returns it with its number of mapping units.
 fn drive(sets: &[(&str, &str)], preparation: Preparation) -> (Machine, u64) {
-    let all: Vec<(&str, &str)> = SMALL.iter().chain(sets).copied().collect();
+    let all: Vec<(&str, &str)> = PLAIN.iter().chain(&SMALL).chain(sets).copied().collect();
     let system = System::load("nvme-client-tlc", &all).unwrap_or_else(|error| panic!("{error}"));
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
     let streams = Streams::new(1);

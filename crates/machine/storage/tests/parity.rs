@@ -2,10 +2,13 @@
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
+#[path = "support/plain.rs"]
+mod plain;
 
 use closed_loop::fly;
 use media::{Op, Request, Status};
 use nand::PayloadKind;
+use plain::PLAIN;
 use sim::{Streams, Time};
 use storage::Machine;
 use storage::prepare::{Preparation, prepare};
@@ -30,7 +33,7 @@ const PARITY: (&str, &str) = ("ftl.parity.stripe", "3");
 const STRIPE_UNITS: u64 = 3 * 2 * 4;
 
 fn system(sets: &[(&str, &str)]) -> System {
-    let all: Vec<(&str, &str)> = SMALL.iter().chain(sets).copied().collect();
+    let all: Vec<(&str, &str)> = PLAIN.iter().chain(&SMALL).chain(sets).copied().collect();
     System::load("nvme-client-tlc", &all).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -1,7 +1,11 @@
 //! Background refresh: data that is old, or in a frequently read block, is rewritten before it is lost.
 
+#[path = "support/plain.rs"]
+mod plain;
+
 use media::{Op, Request, Status};
 use nand::PayloadKind;
+use plain::PLAIN;
 use sim::{Streams, Time};
 use storage::Machine;
 use storage::prepare::{Preparation, prepare};
@@ -35,7 +39,7 @@ struct Read {
 /// Reads the units that `hot` returns, one after another, with a pause after every `busy` reads. Returns figures for
 /// the last quarter.
 fn read(sets: &[(&str, &str)], count: u32, busy: u32, pause: Time, hot: impl Fn(u32, u64) -> u64) -> Read {
-    let all: Vec<(&str, &str)> = WORN.iter().chain(sets).copied().collect();
+    let all: Vec<(&str, &str)> = PLAIN.iter().chain(&WORN).chain(sets).copied().collect();
     let system = System::load("nvme-client-tlc", &all).unwrap_or_else(|error| panic!("{error}"));
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
     let streams = Streams::new(1);

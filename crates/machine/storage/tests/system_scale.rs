@@ -119,6 +119,6 @@ fn a_mistake_is_one_line() {
     }
     assert_eq!(
         refused("nvme-client-tlc", "1/64"),
-        "--set scale=1/64: scale: found 1/64, expected at least 1/18: a smaller copy is no longer the same drive"
+        "--set scale=1/64: scale: found 1/64, expected at least 1/36: a smaller copy is no longer the same drive"
     );
 }

@@ -1,14 +1,17 @@
 //! A mechanism that nothing in a run calls for changes no byte of its summary, even where its keys are set. (Parity,
 //! which takes capacity as soon as it is set, is tested off in `parity.rs`; erases and journal pages have no key.)
 
+#[path = "support/plain.rs"]
+mod plain;
 #[path = "support/play.rs"]
 mod play;
 
+use plain::PLAIN;
 use play::{options, play, requests, system};
 use storage::prepare::Preparation;
 use storage::summary::summary;
 
-/// A small drive with the client preset's dies and link.
+/// A small drive with the client preset's link and dies, whose pages are alike.
 const SMALL: [(&str, &str); 7] = [
     ("flash.channels", "2"),
     ("flash.chips", "1"),
@@ -28,7 +31,7 @@ type Sets<'a> = &'a [(&'a str, &'a str)];
 /// Returns the summary of `job` on a filled drive, without the hash of the system, and without the counters that appear
 /// where a mechanism is modeled, which must be zero.
 fn bytes(sets: Sets<'_>, job: &str) -> String {
-    let system = system("nvme-client-tlc", &[&SMALL[..], sets].concat());
+    let system = system("nvme-client-tlc", &[&PLAIN[..], &SMALL, sets].concat());
     let outcome = play(&system, job, &options(Preparation::Filled));
     assert!(requests(&outcome).0 > 0, "no requests");
     let mut all = summary(&system, &outcome);

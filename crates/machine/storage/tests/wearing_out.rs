@@ -1,12 +1,15 @@
 //! The end of a drive's life must follow from its parameters: program failures, wear and read disturb. A worn SLC cache
 //! must not end it.
 
+#[path = "support/plain.rs"]
+mod plain;
 #[allow(dead_code)]
 #[path = "support/play.rs"]
 mod play;
 
 use media::{Op, Request, Status};
 use nand::PayloadKind;
+use plain::PLAIN;
 use play::{options, system};
 use sim::{Rng, Streams, Time};
 use storage::prepare::{Preparation, prepare};
@@ -31,7 +34,7 @@ const SMALL: [(&str, &str); 9] = [
 ];
 
 fn small(sets: &[(&str, &str)]) -> System {
-    system("nvme-client-tlc", &[SMALL.as_slice(), sets].concat())
+    system("nvme-client-tlc", &[&PLAIN[..], &SMALL, sets].concat())
 }
 
 /// Returns the number of retired blocks of single planes, and the number of all blocks.

@@ -321,7 +321,7 @@ const CASES: &[Case] = &[
         &[],
         r#"bad.toml:3:1: link.generation: set where link.type is "ufs", expected only where it is "pcie" or "sata""#,
     ),
-    (&["[link]", r#"type = "ufs""#, "gear = 4"], &[], "bad.toml:3:8: link.gear: found 4, expected 1 to 3"),
+    (&["[link]", r#"type = "ufs""#, "gear = 6"], &[], "bad.toml:3:8: link.gear: found 6, expected 1 to 5"),
     (
         &["[link]", r#"type = "ufs""#, r#"series = "c""#],
         &[],

@@ -15,7 +15,10 @@ fn the_presets_are_listed_with_their_titles() {
     let list: String = presets().iter().map(|(name, title)| format!("{name:22}{title}\n")).collect();
     assert_snapshot!(list, @r"
     nvme-client-tlc       PCIe 4.0 x4 client TLC drive with DRAM, 1 TB, 8 channels
+    nvme-client-hmb       PCIe 3.0 x4 client TLC drive without DRAM, 1 TB, four channels, Host Memory Buffer of 64 MiB
     nvme-enterprise-tlc   PCIe 4.0 x4 enterprise TLC drive, 3.84 TB, 16 channels, 28 % over-provisioning, power-loss protected
+    nvme-enterprise-gen5  PCIe 5.0 x4 enterprise TLC drive, 7.68 TB, 16 channels, 15 % over-provisioning, power-loss protected
+    nvme-qlc-61tb         PCIe 4.0 x4 QLC drive, 61.44 TB, 16 channels, 16 KiB mapping units, 15 % over-provisioning, power-loss protected
     samsung-980-pro-1tb   Samsung 980 PRO 1 TB on PCIe 3.0 x4 with io_uring; random reads and writers fitted to measurements
     wd-zn540              WD Ultrastar DC ZN540 1 TB, zones, PCIe 3.0 x4, with SPDK; reads and zone commands fitted to measurements
     sata-mlc              SATA 6 Gb/s MLC drive, 256 GB, 8 channels (2011)
@@ -23,6 +26,7 @@ fn the_presets_are_listed_with_their_titles() {
     mqsim-default         MQSim's default drive: 512 GiB raw, 8 channels, 2 MiB mapping cache
     ufs2                  UFS 2.0 HS-G3 x2 MLC device, 64 GB, on a phone of 2015
     ufs2-galaxy-s6        The UFS 2.0 device of a Galaxy S6 with 64 GB: one lane of HS-G2
+    ufs4                  UFS 4.0 HS-G5 x2 TLC device, 512 GB, on a phone of 2023
     sata-ssd-southbridge  PC of 2007: SLC drive on SATA 3 Gb/s behind North and South Bridge (Kim et al., 2009)
     ddrssd                PC of 2007: the same SLC drive on a DDR2-800 port of the North Bridge (Kim et al., 2009)
     drambus               Storage on the DRAM bus: LPDDR3 shared buffer, 32 GB MLC (2015 prototype)

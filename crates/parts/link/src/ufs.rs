@@ -43,8 +43,8 @@ section! {
     /// Configuration of a UFS link.
     #[derive(Eq)]
     UfsConfig {
-        "link.gear" gear: u8 = COUNT.within(1.0, 3.0),
-            given("3", "UFS 2.0 (JESD220B): HS-G3, the fastest"),
+        "link.gear" gear: u8 = COUNT.within(1.0, 5.0),
+            given("3", "UFS 2.0 (JESD220B): HS-G3, its fastest; UFS 3.0 has HS-G4 and UFS 4.0 HS-G5"),
             "M-PHY high-speed gear: 1.25 (series B: 1.46) Gb/s per lane, doubled by each gear.",
             when "link.type" is "ufs";
         "link.series" series: Series = Kind::words(Series::WORDS),
@@ -68,12 +68,12 @@ impl Default for UfsConfig {
 }
 
 impl UfsConfig {
-    /// Returns the raw rate of a lane in units of 100 kb/s (MIPI M-PHY 3.0).
+    /// Returns the raw rate of a lane in units of 100 kb/s (MIPI M-PHY 5.0).
     ///
     /// # Panics
     /// If the gear does not exist.
     fn lane_rate(&self) -> u128 {
-        assert!((1..=3).contains(&self.gear), "HS-G{}, expected gear 1 to 3", self.gear);
+        assert!((1..=5).contains(&self.gear), "HS-G{}, expected gear 1 to 5", self.gear);
         let first = match self.series {
             Series::A => 12_480,
             Series::B => 14_576,
@@ -106,7 +106,7 @@ impl Ufs {
     /// Creates an idle link.
     ///
     /// # Panics
-    /// If the configuration is not valid in UFS 2.0.
+    /// If the configuration is not valid in UFS 4.0.
     pub fn new(config: &UfsConfig) -> Ufs {
         let (lanes, credits) = (u128::from(config.lanes), u64::from(config.credits));
         assert!((1..=2).contains(&lanes), "{lanes} lanes, expected 1 or 2");

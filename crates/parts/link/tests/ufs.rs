@@ -32,6 +32,10 @@ fn every_gear_and_series_has_its_rate() {
         (2, Series::B, 2915.2),
         (3, Series::A, 4992.0),
         (3, Series::B, 5830.4),
+        (4, Series::A, 9984.0),
+        (4, Series::B, 11660.8),
+        (5, Series::A, 19968.0),
+        (5, Series::B, 23321.6),
     ];
     for (gear, series, mb_s) in rates {
         for lanes in [1, 2] {
@@ -111,9 +115,9 @@ fn a_power_cut_frees_the_wire() {
 }
 
 #[test]
-#[should_panic(expected = "HS-G4, expected gear 1 to 3")]
-fn gear_four_is_rejected() {
-    Ufs::new(&UfsConfig { gear: 4, ..UfsConfig::default() });
+#[should_panic(expected = "HS-G6, expected gear 1 to 5")]
+fn gear_six_is_rejected() {
+    Ufs::new(&UfsConfig { gear: 6, ..UfsConfig::default() });
 }
 
 proptest! {
@@ -121,7 +125,7 @@ proptest! {
     #[test]
     fn wires_stay_in_order_and_within_elapsed_time(
         steps in prop::collection::vec((any::<bool>(), 0u32..20_000, 0u64..40), 1..100),
-        gear in 1u8..4,
+        gear in 1u8..6,
         lanes in 1u8..3,
     ) {
         let mut link = Ufs::new(&UfsConfig { gear, lanes, ..UfsConfig::default() });

@@ -40,6 +40,11 @@ pub const JOBS: [Job; 10] = [
     Job { preparation: Preparation::Steady, ..job("steady writes, depth 64", "randwrite", SMALL, 64) },
 ];
 
+/// Returns the bytes per request of `job`: steady writes have at least the size of a mapping unit, as data sheets have them.
+fn bytes(system: &System, job: &Job) -> u64 {
+    if job.preparation == Preparation::Steady { job.bytes.max(system.ftl.unit) } else { job.bytes }
+}
+
 /// The curves of the page, over [`DEPTHS`].
 pub const CURVES: [Job; 2] = [job("random reads", "randread", SMALL, 0), job("random writes", "randwrite", SMALL, 0)];
 pub const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -62,7 +67,8 @@ pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measure
     let fills = if cache.resume > 0.0 { 250 } else { 3 };
     let cached = if job.rw.contains("write") { fills * cache.size / job.bytes } else { 0 };
     let requests = requests.max(cached);
-    let Job { name, rw, bytes, more, .. } = job;
+    let Job { name, rw, more, .. } = job;
+    let bytes = bytes(system, job);
     let text = format!(
         "[job]\nrw={rw}\nbs={bytes}\niodepth={depth}\nnumber_ios={requests}\nnorandommap\nioengine=libaio\n{more}"
     );

@@ -2,6 +2,8 @@
 //! prints `docs/standard-jobs.md` (`make standard-jobs`). Fails if a figure outside its class or a falling curve has no
 //! line in `reasons.toml`, or if a line there has no such figure.
 
+mod before;
+mod bursts;
 mod classes;
 mod jobs;
 #[path = "../../tests/support/presets.rs"]
@@ -15,6 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use before::Before;
 use classes::{CLASSES, Class, MARGIN, class_of};
 use ftl::section::Group;
 use jobs::{CURVES, DEPTHS, JOBS, Job, Measured, falls, measure};
@@ -132,7 +135,7 @@ fn all_figures(drives: &[&'static str]) -> Vec<Figures> {
 }
 
 /// Formats a row of the page.
-fn row(preset: &str, job: &Job, found: Measured, reasons: &Reasons, notes: &mut Notes) -> String {
+fn row(preset: &str, job: &Job, found: Measured, before: &Before, (reasons, notes): (&Reasons, &mut Notes)) -> String {
     let sequential = is_sequential(job);
     let value = if sequential { found.bytes_s / 1e6 } else { found.iops };
     let mut reached = if value == 0.0 {
@@ -144,7 +147,9 @@ fn row(preset: &str, job: &Job, found: Measured, reasons: &Reasons, notes: &mut 
     };
     let stated = class_of(preset).stated.iter().find(|(name, ..)| *name == job.name);
     let range = stated.map_or(String::new(), |(_, low, high)| match sequential {
+        true if low == high => format!("{low:.0} MB/s"),
         true => format!("{low:.0} to {high:.0} MB/s"),
+        false if low == high => number(*low),
         false => format!("{} to {}", number(*low), number(*high)),
     });
     if stated.is_some_and(|(_, low, high)| value < low / MARGIN || value > high * MARGIN) {
@@ -152,7 +157,8 @@ fn row(preset: &str, job: &Job, found: Measured, reasons: &Reasons, notes: &mut 
         reached += &notes.mark(&reasons.outlier, preset, job.name, &of);
     }
     let [median, p99, p999] = found.tails.map(time);
-    format!("| {} | {reached} | {range} | {median} | {p99} | {p999} |\n", job.name)
+    let before = before.of(preset, job.name);
+    format!("| {} | {reached} | {range} | {before} | {median} | {p99} | {p999} |\n", job.name)
 }
 
 fn curve(preset: &str, job: &Job, rates: &[f64], reasons: &Reasons, notes: &mut Notes) -> String {
@@ -172,13 +178,13 @@ fn main() -> ExitCode {
     let mut drives = drives();
     drives.retain(|preset| only.is_empty() || only.iter().any(|name| name == preset));
     let figures = all_figures(&drives);
-    let reasons = Reasons::read();
+    let (reasons, before) = (Reasons::read(), Before::read());
     for Figures { preset, title, jobs, curves: rates } in figures {
         sections += &format!("\n### `{preset}`\n\n{title}.\n\n");
-        sections += "| job | reached | its class states | median | 99 % | 99.9 % |\n";
-        sections += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
+        sections += "| job | reached | data sheets | before | median | 99 % | 99.9 % |\n";
+        sections += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         for (job, found) in JOBS.iter().zip(jobs) {
-            sections += &row(preset, job, found, &reasons, &mut notes);
+            sections += &row(preset, job, found, &before, (&reasons, &mut notes));
         }
         for ((job, rows), rates) in CURVES.iter().zip(&mut curves).zip(&rates) {
             *rows += &curve(preset, job, rates, &reasons, &mut notes);
@@ -191,6 +197,7 @@ fn main() -> ExitCode {
     print!(
         include_str!("page.md"),
         sections = sections,
+        bursts = bursts::rows(&drives),
         reads = reads,
         writes = writes,
         classes = classes,

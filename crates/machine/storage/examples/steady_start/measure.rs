@@ -10,6 +10,7 @@ use system::parts::Parts;
 
 const INTERVALS: u64 = 10;
 const DEPTH: u32 = 32;
+/// Bytes per request, or a mapping unit where that is larger.
 const BYTES: u64 = 4096;
 
 /// Rate and 99.9th percentile of one interval.
@@ -37,14 +38,16 @@ pub fn measure(system: &System, part: f64) -> Result<[Intervals; 2], Box<dyn std
     let (nand, ftl, _) = parts.mount(store, &streams)?;
     let mut machine = Machine::new(&parts, ftl, nand);
     machine.hold_overwrites(&mut streams.stream("run.held"));
-    let requests = (part * parts.user_bytes as f64 / BYTES as f64) as u64;
-    Ok([1, 2].map(|seed| play(&mut machine, parts.user_bytes / BYTES, &Streams::new(seed), requests)))
+    let bytes = BYTES.max(system.ftl.unit);
+    let requests = (part * parts.user_bytes as f64 / bytes as f64) as u64;
+    let blocks = parts.user_bytes / bytes;
+    Ok([1, 2].map(|seed| play(&mut machine, (blocks, bytes), &Streams::new(seed), requests)))
 }
 
-/// Writes `requests` of `blocks` blocks at random with [`DEPTH`] outstanding requests.
-fn play(machine: &mut Machine, blocks: u64, streams: &Streams, requests: u64) -> Intervals {
+/// Writes `requests` of `blocks` blocks of `bytes` at random with [`DEPTH`] outstanding requests.
+fn play(machine: &mut Machine, (blocks, bytes): (u64, u64), streams: &Streams, requests: u64) -> Intervals {
     let mut rng = streams.stream("steady_start");
-    let mut draw = || Request::new(Op::Write, rng.below(blocks) * BYTES, BYTES);
+    let mut draw = || Request::new(Op::Write, rng.below(blocks) * bytes, bytes);
     let (mut completions, mut now) = (Vec::new(), machine.now());
     let mut submitted: Vec<Time> = vec![now; DEPTH as usize];
     for io in 0..DEPTH {

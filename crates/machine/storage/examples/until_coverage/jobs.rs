@@ -6,7 +6,7 @@ use storage::prepare::Preparation;
 pub type Drive = (&'static str, u32);
 
 /// Drives of four kinds: a client and an enterprise-like NVMe drive, SATA, and one without DRAM.
-pub const DRIVES: [Drive; 4] = [("nvme-client-tlc", 18), ("samsung-980-pro-1tb", 96), ("sata-mlc", 6), ("hmb-f", 128)];
+pub const DRIVES: [Drive; 4] = [("nvme-client-tlc", 36), ("samsung-980-pro-1tb", 96), ("sata-mlc", 6), ("hmb-f", 128)];
 
 /// A job: its name on the page, its fio keys, and the state of the drive.
 pub struct Job {

@@ -23,6 +23,7 @@ pub fn shrunk(preset: &str, changes: &[(&str, &str)]) -> System {
     let blocks = 48;
     let pages = (u64::from(g.blocks) * u64::from(g.pages) / 64 / blocks).next_multiple_of(12).max(24);
     let slc = format!("{}B", whole.ftl.slc_cache.size / 64);
+    let dynamic = format!("{}B", whole.ftl.slc_cache.dynamic / 64);
     let (blocks, pages) = (blocks.to_string(), pages.to_string());
     let mut sets = vec![
         ("flash.blocks", blocks.as_str()),
@@ -31,6 +32,7 @@ pub fn shrunk(preset: &str, changes: &[(&str, &str)]) -> System {
         ("ftl.over_provisioning", "0.4"),
         ("ftl.gc.start", "4"),
         ("ftl.slc_cache.size", slc.as_str()),
+        ("ftl.slc_cache.dynamic", dynamic.as_str()),
     ];
     sets.retain(|(key, _)| changes.iter().all(|(other, _)| key != other));
     sets.extend(changes);

@@ -15,7 +15,10 @@ macro_rules! files {
 /// Name and text of each preset, in the order of listings.
 const FILES: &[(&str, &str)] = files![
     "nvme-client-tlc",
+    "nvme-client-hmb",
     "nvme-enterprise-tlc",
+    "nvme-enterprise-gen5",
+    "nvme-qlc-61tb",
     "samsung-980-pro-1tb",
     "wd-zn540",
     "sata-mlc",
@@ -23,6 +26,7 @@ const FILES: &[(&str, &str)] = files![
     "mqsim-default",
     "ufs2",
     "ufs2-galaxy-s6",
+    "ufs4",
     "sata-ssd-southbridge",
     "ddrssd",
     "drambus",
