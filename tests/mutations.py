@@ -214,11 +214,10 @@ def load(kind: Kind, seed: int, kept: Path) -> None:
 
     A child that plays a few mutants reports these modules. Loading them starts no thread.
     """
-    from typer.main import get_command
-
     from nandram import cli
 
-    cli.app = get_command(cli.app)  # type: ignore[assignment]
+    for name in cli.COMMANDS:
+        cli.app(name)
     for number in range(4):
         reader, writer = os.pipe()
         with mutant(kind, seed, number, kept) as (command, folder):

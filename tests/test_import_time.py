@@ -21,6 +21,12 @@ def test_nothing_heavy_is_imported(code: str) -> None:
     assert not modules & HEAVY
 
 
+def test_a_command_imports_no_other_command() -> None:
+    modules = modules_after("import sys; sys.argv = ['nandram', 'systems']; import nandram.__main__ as m; m.main()")
+    commands = {name for name in modules if name.startswith("nandram.cli.") and "terminal" not in name}
+    assert commands == {"nandram.cli.systems", "nandram.cli.run"}
+
+
 def modules_after(code: str) -> set[str]:
     """Return the modules loaded after running `code`."""
     code = f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"

@@ -94,8 +94,8 @@ def test_a_mistake_is_one_line(options: dict[str, Any], message: str) -> None:
 def test_seeds_agree_on_a_drive_with_half_its_map_cached() -> None:
     """Runs of two seconds on the drive of full size gave 81,000 IOPS with two seeds and 228,000 with two others.
 
-    Each saw a part of one collection. The copy collects dozens of times; its hot writes first move it from the steady state of
-    uniform ones, at 75,000 to 87,000 IOPS.
+    Each saw a part of one collection. The copy collects dozens of times; its hot writes first move it from the steady
+    state of uniform ones, at 75,000 to 87,000 IOPS.
     """
     changes = {"device.dram": "512MiB", "ftl.map_cache.size": "480MiB"}
     drive = nandram.load_system("nvme-client-tlc", changes, scale="1/16")

@@ -32,10 +32,8 @@ def test_presets_keys_and_papers_are_completed() -> None:
 
 
 def test_every_command_is_in_one_group() -> None:
-    from typer.main import get_command
-
     names = [name for names in GROUPS.values() for name in names]
-    assert sorted(names) == sorted(get_command(app).commands)  # type: ignore[attr-defined]
+    assert sorted(names) == sorted(app().commands)
 
 
 @pytest.mark.parametrize("name", [name for names in GROUPS.values() for name in names])

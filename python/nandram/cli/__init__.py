@@ -1,65 +1,70 @@
 """The command line. Each command has a file; its help is its docstring and the help texts of its options."""
 
+import functools
 import gc
+import importlib
 import io
 import os
 import re
 import sys
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_command
 
-from nandram.cli import (
-    cache,
-    capture,
-    check,
-    compare,
-    fit,
-    guest,
-    memory,
-    paging,
-    probe,
-    report,
-    reproduce,
-    rerun,
-    run,
-    serve,
-    sweep,
-    systems,
-)
 from nandram.cli.terminal.groups import GroupedCommands
 from nandram.cli.terminal.interrupt import interruptible
 from nandram.errors import UserError
 from nandram.options import not_one_of
 
-app = typer.Typer(
-    name="nandram",
-    cls=GroupedCommands,
-    add_completion=True,
-    no_args_is_help=True,
-    # Plain text: rich would double the run time of --help.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(interruptible(run.run))
-app.command()(interruptible(reproduce.reproduce))
-app.command()(interruptible(report.report))
-app.command()(interruptible(sweep.sweep))
-app.command()(interruptible(serve.serve))
-app.command()(interruptible(compare.compare))
-app.command()(interruptible(rerun.rerun))
-app.command()(interruptible(probe.probe))
-app.command()(interruptible(fit.fit))
-app.command()(interruptible(paging.paging))
-app.command()(interruptible(systems.show))
-app.command()(interruptible(check.check))
-app.command()(interruptible(systems.schema))
-app.command("systems")(interruptible(systems.list_systems))
-app.add_typer(cache.app, name="cache")
-app.add_typer(capture.app, name="capture")
-app.add_typer(guest.app, name="guest")
-app.add_typer(memory.app, name="memory")
+COMMANDS = {
+    "run": "run:run",
+    "reproduce": "reproduce:reproduce",
+    "report": "report:report",
+    "sweep": "sweep:sweep",
+    "serve": "serve:serve",
+    "compare": "compare:compare",
+    "rerun": "rerun:rerun",
+    "probe": "probe:probe",
+    "fit": "fit:fit",
+    "paging": "paging:paging",
+    "show": "systems:show",
+    "check": "check:check",
+    "schema": "systems:schema",
+    "systems": "systems:list_systems",
+    "cache": "cache:app",
+    "capture": "capture:app",
+    "guest": "guest:app",
+    "memory": "memory:app",
+}
+"""Module and name of each command, or of its commands."""
+
+
+@functools.cache
+def app(only: str | None = None) -> TyperGroup:
+    """Return the program with one of its commands, or with all: importing them takes longer than most commands."""
+    program = typer.Typer(
+        name="nandram",
+        cls=GroupedCommands,
+        add_completion=True,
+        no_args_is_help=True,
+        # Plain text: rich would double the run time of --help.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    program.callback()(nandram)
+    for name in COMMANDS if only is None else [only]:
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(importlib.import_module(f"nandram.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            program.add_typer(found, name=name)
+        else:
+            program.command(name)(interruptible(found))
+    command = get_command(program)
+    assert isinstance(command, TyperGroup)
+    return command
 
 
 def _version(wanted: bool) -> None:
@@ -70,7 +75,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def nandram(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
@@ -88,8 +92,10 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(100_000, 20, 20)
     _prepare_streams()
     try:
-        _expect_text(sys.argv[1:] if arguments is None else arguments)
-        status = app(arguments, standalone_mode=False, prog_name="nandram")
+        given = sys.argv[1:] if arguments is None else arguments
+        _expect_text(given)
+        only = given[0] if given and given[0] in COMMANDS else None
+        status = app(only)(arguments, standalone_mode=False, prog_name="nandram")
         sys.stdout.flush()
     except (UserError, TyperException) as error:
         message = _usage_message(error) if isinstance(error, TyperException) else str(error)
