@@ -6,6 +6,7 @@
 //!                    CRC-32. No program of a sequence below `sealed` may be missing.
 //! table of blocks    32 bytes each: erases, SLC erases, reads, flags: u32 each; 12 bytes of zeros; CRC-32
 //! pages              for each block its pages; each page has its payload, then its spare area (`record.rs`)
+//! tail               only while changes wait for their places (`tail.rs`)
 //! ```
 //! The file is sparse: erased blocks take no space.
 
@@ -127,7 +128,8 @@ impl DriveState {
     }
 }
 
-fn sector(bytes: &[u8]) -> Sector {
+/// Returns the sector of `bytes`, with its checksum.
+pub fn sector(bytes: &[u8]) -> Sector {
     let mut sector = [0; ALIGN];
     sector[..bytes.len()].copy_from_slice(bytes);
     let sum = crc32fast::hash(&sector[..CHECKSUM]);
@@ -135,7 +137,8 @@ fn sector(bytes: &[u8]) -> Sector {
     sector
 }
 
-fn is_whole(sector: &Sector) -> bool {
+/// Returns true if the checksum of a sector is right.
+pub fn is_whole(sector: &Sector) -> bool {
     crc32fast::hash(&sector[..CHECKSUM]).to_le_bytes() == sector[CHECKSUM..]
 }
 
@@ -228,7 +231,12 @@ impl Layout {
         self.block(number).start + u64::from(page) * self.page as u64
     }
 
-    /// Returns the length of the file.
+    /// Returns the place of a page's spare area.
+    pub fn spare(&self, number: usize, page: u32) -> u64 {
+        self.page(number, page) + self.payload as u64
+    }
+
+    /// Returns the length of the file, and the place of its tail.
     pub fn bytes(&self) -> u64 {
         self.block(self.blocks).start
     }

@@ -13,6 +13,8 @@ use media::{
 use sim::{Streams, Time};
 use zones::ftl::ZonedFtl;
 
+use super::promise::Promise;
+
 /// The two layers of a zoned drive with a conventional part.
 pub struct Both {
     pub(super) zones: ZonedFtl,
@@ -295,10 +297,13 @@ impl Both {
         next
     }
 
-    /// Performs the barrier that the end of the command `tag` needs, if it needs one that was not an action.
-    pub(super) fn settles(&self, tag: Tag, barrier: impl FnOnce(u64) -> bool) -> bool {
-        let owes = !self.is_paged[tag.0 as usize] && self.zones.promises_durability(tag);
-        !owes || barrier(self.oldest_sequence())
+    /// Returns the promise of a command's successful end.
+    pub(super) fn promise(&self, tag: Tag) -> Promise {
+        if self.is_paged[tag.0 as usize] {
+            Promise::of_pages(&self.pages, tag)
+        } else {
+            Promise::of_zones(&self.zones, tag)
+        }
     }
 
     /// Returns a number for spare areas below which all programs have completed. That of the page-mapped layer, whose
