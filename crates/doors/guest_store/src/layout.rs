@@ -105,6 +105,11 @@ pub struct DriveState {
     pub text: String,
 }
 
+/// Limits of numbers that go on from those of a file: half of what their types hold.
+const GENERATION_MAX: u64 = 1 << 63;
+pub const SECONDS_MAX: u32 = 1 << 31;
+pub const ERASES_MAX: u32 = 1 << 31;
+
 /// Maximum bytes of the controller's state.
 pub const TEXT_MAX: usize = ALIGN - 32;
 
@@ -119,12 +124,13 @@ impl DriveState {
         (sector(&bytes), (1 + self.generation % 2) * ALIGN as u64)
     }
 
-    /// Reads a state; `None` if it is not whole.
+    /// Reads a state; `None` if it is not whole, or its numbers are impossible.
     pub fn parse(sector: &Sector) -> Option<DriveState> {
         let quad = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| sector[at + i]));
         let text = sector.get(24..24 + (quad(20) as u32) as usize)?;
         let text = String::from_utf8(text.to_vec()).ok().filter(|_| is_whole(sector))?;
-        Some(DriveState { generation: quad(0), clock_s: quad(8) as u32, sealed: quad(12), text })
+        let state = DriveState { generation: quad(0), clock_s: quad(8) as u32, sealed: quad(12), text };
+        (state.generation <= GENERATION_MAX && state.clock_s <= SECONDS_MAX).then_some(state)
     }
 }
 
@@ -154,11 +160,13 @@ pub fn entry(record: &BlockRecord) -> [u8; ENTRY] {
     entry
 }
 
-/// Reads a block's entry; `None` if it is damaged.
+/// Reads a block's entry; `None` if it is damaged or impossible.
 pub fn parse_entry(entry: &[u8]) -> Option<BlockRecord> {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| entry[4 * at + i]));
     let is_whole = crc32fast::hash(&entry[..ENTRY - 4]) == number(7);
-    is_whole.then(|| BlockRecord {
+    // Every erase in SLC mode is an erase.
+    let is_possible = number(0) <= ERASES_MAX && number(1) <= number(0);
+    (is_whole && is_possible).then(|| BlockRecord {
         erases: number(0),
         slc_erases: number(1),
         reads: number(2),

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use sim::{Streams, Time};
 use storage::Mirror;
 use system::System;
-use system::parts::Parts;
+use system::parts::{Parts, Translation};
 
 use crate::layout::{ALIGN, DriveState, Identity, Layout, Sector};
 use crate::load::Loader;
@@ -105,6 +105,13 @@ pub fn open(
         let saver = file.clone();
         let save = Box::new(move |text: &str| saver.lock().set_text(text));
         Ok::<_, StoreError>(Flash { store, mirror: Some(Box::new(file)), state: Some(state), save: Some(save) })
+    });
+    let drive = drive.map_err(|error| match error {
+        StoreError::Drive(guest::DriveError::State(_)) => {
+            let what = "saved state of the controller".to_owned();
+            StoreError::Damaged { path: path.to_owned(), what, offset: ALIGN as u64 }
+        }
+        other => other,
     })?;
     Ok((drive, kept.expect("the drive has its flash")))
 }
@@ -167,6 +174,11 @@ pub(crate) fn open_flash(
     settle_tail(&file, path, layout)?;
     let erased_until = fresh.clock_s();
     let cut_off = loader(path, layout, state.sealed)?.load(&mut fresh)?;
+    match Translation::contradiction(parts, &fresh, &Streams::new(1)) {
+        Ok(None) => {}
+        Ok(Some(what)) => return Err(StoreError::Impossible { path: path.to_owned(), what }),
+        Err(error) => return Err(StoreError::Drive(error.into())),
+    }
     fresh.set_clock_s(state.clock_s.max(fresh.clock_s()).max(erased_until));
     let mut file = FlashFile::new(file, path, layout, state);
     file.write_table(&fresh);

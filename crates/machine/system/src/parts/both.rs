@@ -101,6 +101,20 @@ impl Both {
         Ok((both, report))
     }
 
+    /// Returns the first contents of the page-mapped layer's blocks that it cannot have left, if there are any.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub(super) fn contradiction(
+        blocks: u32,
+        config: &ftl::config::Config,
+        flash: &impl Flash,
+        streams: &Streams,
+    ) -> Result<Option<String>, ConfigError> {
+        let view = Blocks { flash, geometry: &config.geometry, first: blocks - config.geometry.blocks };
+        Ftl::contradiction(config, &view, streams)
+    }
+
     /// Appends reads of the pages that hold these units of the zones to `reads`. The conventional part is not read ahead.
     pub(super) fn read_ahead(&mut self, units: std::ops::Range<u32>, reads: &mut Vec<ReadOp>) {
         let from = reads.len();

@@ -50,6 +50,22 @@ impl Translation {
         BothLayers::mount((ftl, report), blocks, config, flash, streams).map(|(both, report)| (Both(both), report))
     }
 
+    /// Returns the first contents of `flash` that a drive of `parts` cannot have left, if there are any. A
+    /// [`mount`](Self::mount) of other flash does not fail.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn contradiction(parts: &Parts, flash: &impl Flash, streams: &Streams) -> Result<Option<String>, ConfigError> {
+        let Some(config) = &parts.zones else { return Ftl::contradiction(&parts.ftl, flash, streams) };
+        let found = ZonedFtl::contradiction(config, flash).map_err(|error| ConfigError(error.0))?;
+        match &parts.conventional {
+            Some(config) if found.is_none() => {
+                BothLayers::contradiction(parts.nand.geometry.blocks, config, flash, streams)
+            }
+            _ => Ok(found),
+        }
+    }
+
     /// Returns the page-mapped layer.
     ///
     /// # Panics
