@@ -15,6 +15,8 @@ from nandram.system import System
 
 PROGRAM = "nbdkit"
 _POLL_S = 0.05
+_ACCEPTS = 1 << 16
+"""``SO_ACCEPTCON`` in the flags of ``/proc/net/unix``."""
 _GRACE_S = 2.0
 """Seconds that clients have to disconnect after an interrupt."""
 _FAILURE = "nandram: error: "
@@ -57,8 +59,8 @@ def serve_nbd(
     """Serve the drive of `system` at a Unix-domain socket, to any number of NBD clients, until an interrupt.
 
     Requests are performed as fast as the simulation runs: the drive has no clock here. `ready` is called once the
-    socket exists. `store`: file of the drive's flash, created if it does not exist; without it the data is gone with
-    the server.
+    socket accepts connections. `store`: file of the drive's flash, created if it does not exist; without it the data is
+    gone with the server.
 
     Raises `UserError` for a mistake in any argument, and if nbdkit or its plug-in is missing or fails.
     """
@@ -70,7 +72,7 @@ def serve_nbd(
     assert process.stderr is not None
     log, interrupted = _Log(process.stderr), False
     try:
-        while not place.exists():
+        while not _listens(place):
             try:
                 process.wait(_POLL_S)
             except subprocess.TimeoutExpired:
@@ -98,6 +100,15 @@ def serve_nbd(
         raise UserError(log.failure)
     if process.returncode != 0 and not interrupted:
         raise UserError(f"{PROGRAM}: {log.last or f'ended with status {process.returncode}'}")
+
+
+def _listens(place: Path) -> bool:
+    """Return true once connections to the socket are accepted, which is some time after it exists."""
+    for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:]:
+        fields = line.split(maxsplit=7)
+        if len(fields) == 8 and int(fields[3], 16) & _ACCEPTS and Path(fields[7]).absolute() == place.absolute():
+            return True
+    return False
 
 
 class _Log:

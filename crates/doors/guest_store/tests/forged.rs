@@ -211,7 +211,7 @@ fn play(system: &System, path: &Path, seed: u64, block: u64) -> Outcome {
 
 fn no_mutant_panics(name: &str, system: &System, block: u64) {
     let folder = Folder::new(name);
-    let count: u64 = std::env::var("NANDRAM_FORGED").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    let count: u64 = std::env::var("NANDRAM_FORGED").ok().and_then(|text| text.parse().ok()).unwrap_or(24);
     let whole = store_of(system, &folder.0.join("whole"), block);
     let (mut works, mut refused, mut panics) = (0, 0, Vec::new());
     for seed in 0..count {
