@@ -2,6 +2,7 @@
 
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,13 @@ def serve(
     served: float = 0.2,
     last: str = "",
     status: int = 0,
+    report: Callable[[bytes], object] = lambda _: None,
 ) -> Server:
     program = tmp_path / "python"
     program.write_text(PROGRAM.format(python=sys.executable, before=before, served=served, last=last, status=status))
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    return Server("hmb-a", ["flash.read=50us"])
+    return Server("hmb-a", ["flash.read=50us"], report=report)
 
 
 def test_the_summary_is_waited_for(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +93,26 @@ def test_without_a_plugin(guest: Guest, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(UserError, match="guest: this installation has no plug-in for QEMU"):
         run_guest(guest, serve(tmp_path, monkeypatch), tmp_path / "o", 60)
+
+
+def test_a_store_that_cannot_be_written_is_reported_once(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(guest.programs, complete(tmp_path))
+    said = "nandram: store x: cannot be written: No space left on device; the drive fails writes until it can"
+    lines: list[bytes] = []
+    server = serve(
+        tmp_path, monkeypatch, before=f"print('noise'); print({said!r}, file=sys.stderr)", report=lines.append
+    )
+    run_guest(guest, server, tmp_path / "o", 60)
+    assert lines == [said.encode() + b"\n"]
+
+
+def test_results_are_there_although_the_store_cannot_be_written_at_the_end(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(guest.programs, complete(tmp_path))
+    server = serve(tmp_path, monkeypatch, served=1, last="error: store x: cannot be written", status=2)
+    with pytest.raises(UserError, match=r"^store x: cannot be written$"):
+        run_guest(guest, server, tmp_path / "o", 60)
+    assert (tmp_path / "o" / "guest.json").is_file()

@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -32,8 +32,15 @@ class Server:
     """A simulated drive that a server attaches to QEMU over a socket."""
 
     def __init__(
-        self, system: str, changes: Sequence[str], store: Path | None = None, cuts: Path | None = None
+        self,
+        system: str,
+        changes: Sequence[str],
+        store: Path | None = None,
+        cuts: Path | None = None,
+        report: Callable[[bytes], object] = lambda _: None,
     ) -> None:
+        """`report` receives each line about a store that could not be written, or can be written again."""
+        self._report, self._passed = report, 0
         self._line = [sys.executable, "-m", "nandram", "serve", system]
         self._line += [word for change in changes for word in ("--set", change)]
         if store is not None:
@@ -54,12 +61,22 @@ class Server:
         return drive_arguments(socket, channel, plugin)
 
     def check(self) -> None:
-        """Raise if the server ended."""
+        """Raise if the server ended. Report what it has printed about its store."""
         status = self._process.poll()
+        self._pass_on()
         if status == 2:
             raise UserError(last_line(self._log).removeprefix("error: "))
         if status is not None and status != 0:
             raise GuestError(f"nandram serve ended with status {status}: {last_line(self._log)}")
+
+    def _pass_on(self) -> None:
+        with self._log.open("rb") as file:
+            file.seek(self._passed)
+            complete, end, _ = file.read().rpartition(b"\n")
+        self._passed += len(complete + end)
+        for line in complete.splitlines(keepends=True):
+            if line.startswith(b"nandram: store "):
+                self._report(line.rstrip() + b"\n")
 
     def finish(self, deadline: Deadline) -> None:
         """Wait for the server's summary."""

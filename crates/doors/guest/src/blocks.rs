@@ -44,6 +44,11 @@ pub enum BlockError {
     Status(u16),
 }
 
+impl BlockError {
+    /// The status of a drive without space for writes: Capacity Exceeded.
+    pub const NO_SPACE: u16 = 0x081;
+}
+
 /// A drive with its driver.
 pub struct Blocks {
     drive: Drive,
@@ -189,6 +194,28 @@ impl Blocks {
             let (opcode, dwords) = (opcode::DATASET_MANAGEMENT, [0, 4, 0]);
             blocks.run(1, &SubmissionEntry { opcode, pointer: [LIST, 0], dwords })
         })
+    }
+
+    /// Returns the parts of `bytes` bytes at `offset`: for each its bytes, and whether it is a hole, which reads as zeros
+    /// because the drive's map has no location for it. Neighbors differ.
+    ///
+    /// # Errors
+    /// Fails if the range is not in the drive.
+    pub fn extents(&self, offset: u64, bytes: u64) -> Result<Vec<(u64, bool)>, BlockError> {
+        self.check(offset, bytes)?;
+        let (unit, layer) = (u64::from(self.drive.unit_bytes()), self.drive.machine().ftl().pages());
+        let mut found: Vec<(u64, bool)> = Vec::new();
+        let mut at = offset;
+        while at < offset + bytes {
+            let end = (at / unit * unit + unit).min(offset + bytes);
+            let is_hole = !layer.is_mapped((at / unit) as u32);
+            match found.last_mut() {
+                Some((length, last)) if *last == is_hole => *length += end - at,
+                _ => found.push((end - at, is_hole)),
+            }
+            at = end;
+        }
+        Ok(found)
     }
 
     fn check(&self, offset: u64, bytes: u64) -> Result<(), BlockError> {

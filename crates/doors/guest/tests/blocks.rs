@@ -54,6 +54,54 @@ fn trimmed_blocks_are_zeros_and_the_blocks_around_them_stay() {
 }
 
 #[test]
+fn extents_are_what_was_written_and_not_discarded() {
+    const UNIT: u64 = 4096;
+    let mut blocks = blocks();
+    let size = 3 << 20;
+    let mut mapped = vec![false; (size / UNIT) as usize];
+    let mut rng = Streams::new(2).stream("extents");
+    for step in 0..400 {
+        let offset = rng.below(size);
+        let bytes = (1 + (rng.below(300_000) >> rng.below(19))).min(size - offset);
+        let touched = (offset / UNIT) as usize..(offset + bytes).div_ceil(UNIT) as usize;
+        let whole = offset.div_ceil(UNIT) as usize..((offset + bytes) / UNIT) as usize;
+        match rng.below(8) {
+            0..3 => {
+                // Zeros that are written take space.
+                blocks.write(offset, &vec![(step % 2) as u8; bytes as usize]).expect("a write");
+                mapped[touched].fill(true);
+            }
+            3..5 => {
+                blocks.zero(offset, bytes).expect("zeros");
+                mapped[touched].fill(true);
+                whole.for_each(|unit| mapped[unit] = false);
+            }
+            5 => {
+                blocks.trim(offset, bytes).expect("a trim");
+                whole.for_each(|unit| mapped[unit] = false);
+            }
+            6 => blocks.flush().expect("a flush"),
+            _ => {
+                let mut at = offset;
+                let found = blocks.extents(offset, bytes).expect("extents");
+                assert!(found.windows(2).all(|pair| pair[0].1 != pair[1].1), "step {step}: {found:?}");
+                for (length, is_hole) in found {
+                    for unit in at / UNIT..(at + length).div_ceil(UNIT) {
+                        assert_eq!(is_hole, !mapped[unit as usize], "step {step}: unit {unit}");
+                    }
+                    let mut data = vec![1; length as usize];
+                    blocks.read(at, &mut data).expect("a read");
+                    assert!(!is_hole || data.iter().all(|byte| *byte == 0), "step {step}: {length} bytes at {at}");
+                    at += length;
+                }
+                assert_eq!(at, offset + bytes);
+            }
+        }
+    }
+    assert_eq!(blocks.extents(1, 0), Ok(Vec::new()));
+}
+
+#[test]
 fn what_is_beyond_the_end_is_refused() {
     let mut blocks = blocks();
     let end = blocks.bytes();
@@ -67,5 +115,6 @@ fn what_is_beyond_the_end_is_refused() {
         assert_eq!(blocks.write(offset, &vec![0; bytes as usize]), refused);
         assert_eq!(blocks.zero(offset, bytes), refused);
         assert_eq!(blocks.trim(offset, bytes), refused);
+        assert_eq!(blocks.extents(offset, bytes).map(|_| ()), refused);
     }
 }

@@ -57,6 +57,10 @@ pub(crate) fn interrupts() -> Vec<IrqInfo> {
     (0..VFIO_PCI_NUM_IRQS).map(interrupt).collect()
 }
 
+/// Maximum bytes of an access to a region, those of a message unless both sides agree on more (vfio-user,
+/// `max_data_xfer_size`).
+const ACCESS_MAX: usize = 1 << 20;
+
 /// The receiver of the monitor's messages.
 pub(crate) struct Backend {
     clock: Arc<dyn Clock>,
@@ -82,6 +86,10 @@ impl Backend {
 
 impl ServerBackend for Backend {
     fn region_read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        // The memory of a longer read exists once it is touched.
+        if data.len() > ACCESS_MAX {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         data.fill(0xff);
         match region {
             VFIO_PCI_BAR0_REGION_INDEX => {

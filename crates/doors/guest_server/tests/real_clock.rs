@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::io::{Read, Write};
+
 use support::{ASSIGN, DATA, Driver, MEMORY, MSIX, Server, pattern, wait_for_event};
 
 #[test]
@@ -81,4 +83,49 @@ fn a_service_without_a_client_can_be_stopped() {
     let server = Server::start("stop", false);
     server.handle.stop();
     server.end().expect("no failure");
+}
+
+#[test]
+fn a_monitor_that_shortens_the_memory_does_not_end_the_server() {
+    let server = Server::start("shortened", false);
+    let mut driver = Driver::connect(&server);
+    driver.attach(&mut wait_for_event);
+    driver.ram.set_len(4096).expect("a shorter file");
+    // Entries of the queues, which the drive fetches in vain.
+    for tail in 1..4 {
+        driver.write32(0x1008, tail);
+        driver.write32(0x1000, tail);
+    }
+    driver.ram.set_len(MEMORY).expect("a longer file");
+    driver.client.reset().expect("a reset");
+    driver.forget_queues();
+    driver.attach(&mut wait_for_event);
+    driver.store(DATA, &pattern(5));
+    assert_eq!(driver.run(1, [1, 1, 8, 0], DATA, &mut wait_for_event), 0);
+    driver.client.shutdown().expect("a connection");
+    server.end().expect("a disconnection");
+}
+
+#[test]
+fn a_read_of_4_gib_of_a_region_is_refused_without_memory_for_it() {
+    let server = Server::start("long", false);
+    let mut stream = std::os::unix::net::UnixStream::connect(&server.socket).expect("a server");
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").expect("this process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size").to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
+    };
+    let before = peak();
+    for count in [u32::MAX, 1 << 31, (1 << 20) + 1] {
+        // Message 7, command 9 (region read), 32 bytes: region 0, offset 0.
+        let mut message = [7u16, 9].map(u16::to_le_bytes).concat();
+        message.extend([32u32, 0, 0, 0, 0, 0, count].iter().flat_map(|word| word.to_le_bytes()));
+        stream.write_all(&message).expect("a connection");
+        let mut reply = [0; 16];
+        stream.read_exact(&mut reply).expect("a reply");
+        assert_eq!(reply[8] & 0x2f, 0x21, "an error as the reply");
+    }
+    assert!(peak() - before < 1 << 20, "less than 1 GiB for all three");
+    drop(stream);
+    server.end().expect("a disconnection");
 }

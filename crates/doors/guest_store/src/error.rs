@@ -47,6 +47,14 @@ pub enum StoreError {
         /// Its place.
         offset: u64,
     },
+    /// It holds contents that no drive of its system leaves.
+    #[error("store {}: found {what}, expected what a drive of its system leaves", path.display())]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// The contents.
+        what: String,
+    },
     /// The drive cannot be created.
     #[error(transparent)]
     Drive(#[from] guest::DriveError),

@@ -6,6 +6,7 @@
 //!                    CRC-32. No program of a sequence below `sealed` may be missing.
 //! table of blocks    32 bytes each: erases, SLC erases, reads, flags: u32 each; 12 bytes of zeros; CRC-32
 //! pages              for each block its pages; each page has its payload, then its spare area (`record.rs`)
+//! tail               only while changes wait for their places (`tail.rs`)
 //! ```
 //! The file is sparse: erased blocks take no space.
 
@@ -104,6 +105,11 @@ pub struct DriveState {
     pub text: String,
 }
 
+/// Limits of numbers that go on from those of a file: half of what their types hold.
+const GENERATION_MAX: u64 = 1 << 63;
+pub const SECONDS_MAX: u32 = 1 << 31;
+pub const ERASES_MAX: u32 = 1 << 31;
+
 /// Maximum bytes of the controller's state.
 pub const TEXT_MAX: usize = ALIGN - 32;
 
@@ -118,16 +124,18 @@ impl DriveState {
         (sector(&bytes), (1 + self.generation % 2) * ALIGN as u64)
     }
 
-    /// Reads a state; `None` if it is not whole.
+    /// Reads a state; `None` if it is not whole, or its numbers are impossible.
     pub fn parse(sector: &Sector) -> Option<DriveState> {
         let quad = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| sector[at + i]));
         let text = sector.get(24..24 + (quad(20) as u32) as usize)?;
         let text = String::from_utf8(text.to_vec()).ok().filter(|_| is_whole(sector))?;
-        Some(DriveState { generation: quad(0), clock_s: quad(8) as u32, sealed: quad(12), text })
+        let state = DriveState { generation: quad(0), clock_s: quad(8) as u32, sealed: quad(12), text };
+        (state.generation <= GENERATION_MAX && state.clock_s <= SECONDS_MAX).then_some(state)
     }
 }
 
-fn sector(bytes: &[u8]) -> Sector {
+/// Returns the sector of `bytes`, with its checksum.
+pub fn sector(bytes: &[u8]) -> Sector {
     let mut sector = [0; ALIGN];
     sector[..bytes.len()].copy_from_slice(bytes);
     let sum = crc32fast::hash(&sector[..CHECKSUM]);
@@ -135,7 +143,8 @@ fn sector(bytes: &[u8]) -> Sector {
     sector
 }
 
-fn is_whole(sector: &Sector) -> bool {
+/// Returns true if the checksum of a sector is right.
+pub fn is_whole(sector: &Sector) -> bool {
     crc32fast::hash(&sector[..CHECKSUM]).to_le_bytes() == sector[CHECKSUM..]
 }
 
@@ -151,11 +160,13 @@ pub fn entry(record: &BlockRecord) -> [u8; ENTRY] {
     entry
 }
 
-/// Reads a block's entry; `None` if it is damaged.
+/// Reads a block's entry; `None` if it is damaged or impossible.
 pub fn parse_entry(entry: &[u8]) -> Option<BlockRecord> {
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| entry[4 * at + i]));
     let is_whole = crc32fast::hash(&entry[..ENTRY - 4]) == number(7);
-    is_whole.then(|| BlockRecord {
+    // Every erase in SLC mode is an erase.
+    let is_possible = number(0) <= ERASES_MAX && number(1) <= number(0);
+    (is_whole && is_possible).then(|| BlockRecord {
         erases: number(0),
         slc_erases: number(1),
         reads: number(2),
@@ -228,7 +239,12 @@ impl Layout {
         self.block(number).start + u64::from(page) * self.page as u64
     }
 
-    /// Returns the length of the file.
+    /// Returns the place of a page's spare area.
+    pub fn spare(&self, number: usize, page: u32) -> u64 {
+        self.page(number, page) + self.payload as u64
+    }
+
+    /// Returns the length of the file, and the place of its tail.
     pub fn bytes(&self) -> u64 {
         self.block(self.blocks).start
     }

@@ -194,7 +194,11 @@ impl Loader {
             bytes.resize(length, 0);
             self.read(&mut bytes[ALIGN..], at + ALIGN as u64)?;
         }
-        Ok(record::decode(&bytes[..length], (number, page)))
+        let spare = record::decode(&bytes[..length], (number, page));
+        if spare.as_ref().is_some_and(|spare| !spare.is_possible()) {
+            return Err(self.damaged_page("spare area", number, page));
+        }
+        Ok(spare)
     }
 
     /// Returns the first offset from `at` on that is not in a hole.

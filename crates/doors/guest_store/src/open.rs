@@ -1,5 +1,6 @@
 //! Creates and opens stores, and serves drives from them.
 
+use std::cmp::Ordering;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -8,16 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use guest::{Drive, Flash, GuestMemory, Options};
-use media::{BlockAddr, PageAddr};
+use media::{BlockAddr, PageAddr, Status};
 use nand::Store;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use sim::{Streams, Time};
 use storage::Mirror;
 use system::System;
-use system::parts::Parts;
+use system::parts::{Parts, Translation};
 
 use crate::layout::{ALIGN, DriveState, Identity, Layout, Sector};
 use crate::load::Loader;
+use crate::tail::{self, Tail};
 use crate::{FlashFile, StoreError};
 
 /// Whether a store may be created.
@@ -40,16 +42,17 @@ impl Kept {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the reason why the file can no longer be written, if there is one. The drive must not be used then.
-    pub fn failure(&self) -> Option<StoreError> {
-        self.lock().failure()
+    /// Takes the message to the user after the file could no longer be written, or could be written again. The drive goes
+    /// on in between, but commands that change flash fail.
+    pub fn take_notice(&self) -> Option<String> {
+        self.lock().take_notice()
     }
 
     /// Writes the protected buffers and the counters of `drive`, whose file this is and whose host is gone, and makes
     /// everything durable.
     ///
     /// # Errors
-    /// Fails if the file could not be written, now or earlier.
+    /// Fails if the file cannot be written. It then has at least all that was flushed successfully.
     pub fn close(&self, drive: &mut Drive) -> Result<(), StoreError> {
         drive.save_state();
         drive.run_out();
@@ -72,7 +75,11 @@ impl Mirror for Kept {
         self.lock().all(store);
     }
 
-    fn barrier(&mut self, store: &Store, oldest: u64) -> bool {
+    fn follow(&mut self, store: &Store) -> Status {
+        self.lock().follow(store)
+    }
+
+    fn barrier(&mut self, store: &Store, oldest: u64) -> Status {
         self.lock().barrier(store, oldest)
     }
 }
@@ -80,7 +87,8 @@ impl Mirror for Kept {
 /// Creates the drive of `system` over the flash in the file at `path`.
 ///
 /// # Errors
-/// Fails if the file is in use, damaged, unreadable or of another system, or the drive cannot be created.
+/// Fails if the file is in use, damaged, unreadable or of another system, or the drive cannot be created. A store on a full
+/// disk opens; see [`Kept::take_notice`].
 pub fn open(
     system: &System,
     options: &Options,
@@ -97,9 +105,15 @@ pub fn open(
         let saver = file.clone();
         let save = Box::new(move |text: &str| saver.lock().set_text(text));
         Ok::<_, StoreError>(Flash { store, mirror: Some(Box::new(file)), state: Some(state), save: Some(save) })
+    });
+    let drive = drive.map_err(|error| match error {
+        StoreError::Drive(guest::DriveError::State(_)) => {
+            let what = "saved state of the controller".to_owned();
+            StoreError::Damaged { path: path.to_owned(), what, offset: ALIGN as u64 }
+        }
+        other => other,
     })?;
-    let kept = kept.expect("the drive has its flash");
-    kept.failure().map_or(Ok((drive, kept)), Err)
+    Ok((drive, kept.expect("the drive has its flash")))
 }
 
 /// Writes the store at `path` that `drive` would leave if its power were cut at its last event: programs and erases in
@@ -157,17 +171,42 @@ pub(crate) fn open_flash(
     let damaged = |what: &str, offset| StoreError::Damaged { path: path.to_owned(), what: what.to_owned(), offset };
     let state = states.into_iter().flatten().max_by_key(|state| state.generation);
     let state = state.ok_or_else(|| damaged("both states of the drive", ALIGN as u64))?;
-    let length = file.metadata().map_err(StoreError::io(path, "cannot be read"))?.len();
-    if length != layout.bytes() {
-        return Err(damaged(&format!("length {length}, expected {}", layout.bytes()), length.min(layout.bytes())));
-    }
+    settle_tail(&file, path, layout)?;
     let erased_until = fresh.clock_s();
     let cut_off = loader(path, layout, state.sealed)?.load(&mut fresh)?;
+    match Translation::contradiction(parts, &fresh, &Streams::new(1)) {
+        Ok(None) => {}
+        Ok(Some(what)) => return Err(StoreError::Impossible { path: path.to_owned(), what }),
+        Err(error) => return Err(StoreError::Drive(error.into())),
+    }
     fresh.set_clock_s(state.clock_s.max(fresh.clock_s()).max(erased_until));
     let mut file = FlashFile::new(file, path, layout, state);
     file.write_table(&fresh);
     file.settle(&fresh, &cut_off);
     Ok((fresh, file))
+}
+
+/// Makes the changes that an earlier server has left behind the pages. Afterwards the file has its length.
+fn settle_tail(file: &File, path: &Path, layout: Layout) -> Result<(), StoreError> {
+    let begin = layout.bytes();
+    let length = file.metadata().map_err(StoreError::io(path, "cannot be read"))?.len();
+    let damaged = |what: String, offset| StoreError::Damaged { path: path.to_owned(), what, offset };
+    let found = match length.cmp(&begin) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => Tail::Foreign,
+        Ordering::Greater => tail::find(file, begin).map_err(StoreError::io(path, "cannot be read"))?,
+    };
+    let settled = match found {
+        Tail::Incomplete => tail::remove(file, begin),
+        Tail::Complete(records) => tail::apply(file, begin, records, layout.page),
+        Tail::Foreign => return Err(damaged(format!("length {length}, expected {begin}"), length.min(begin))),
+    };
+    settled.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            damaged("changes behind the pages".to_owned(), begin)
+        }
+        _ => StoreError::io(path, "cannot be written")(error),
+    })
 }
 
 fn identity(system: &System, store: &Store) -> Identity {

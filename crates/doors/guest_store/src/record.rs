@@ -10,6 +10,8 @@
 
 use nand::PageRecord;
 
+use crate::layout::{ERASES_MAX, SECONDS_MAX};
+
 const MAGIC: u32 = 0x3147_504e;
 const HEAD: usize = 60;
 const TORN: u32 = 1;
@@ -126,6 +128,11 @@ impl Spare {
             notes: Vec::new(),
             payload: &[],
         }
+    }
+
+    /// Returns false if its numbers are those of no drive.
+    pub const fn is_possible(&self) -> bool {
+        self.epoch <= ERASES_MAX && self.written_s <= SECONDS_MAX
     }
 
     pub const fn is_torn(&self) -> bool {

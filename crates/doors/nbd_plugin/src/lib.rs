@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use guest::{BlockError, Blocks, Drive, Options};
 use guest_store::{Kept, Mode};
-use nbdkit::{Error, Flags, Result, Server, ThreadModel};
+use nbdkit::{Error, ExtentHandle, ExtentType, Flags, Result, Server, ThreadModel};
 use system::System;
 
 /// The parameters of the command line.
@@ -42,14 +42,18 @@ fn invalid(message: String) -> Error {
 fn with<R>(act: impl FnOnce(&mut Blocks) -> std::result::Result<R, BlockError>) -> Result<R> {
     let mut served = lock(&SERVED);
     let Served { blocks, kept } = served.as_mut().expect("nbdkit called get_ready");
-    let found = act(blocks).map_err(|error| {
-        let errno = if matches!(error, BlockError::Range { .. }) { libc::EINVAL } else { libc::EIO };
-        Error::new(errno, error.to_string())
-    })?;
-    match kept.as_ref().and_then(Kept::failure) {
-        Some(failure) => Err(Error::new(libc::EIO, failure.to_string())),
-        None => Ok(found),
+    let found = act(blocks);
+    if let Some(notice) = kept.as_ref().and_then(Kept::take_notice) {
+        eprintln!("nandram: {notice}");
     }
+    found.map_err(|error| {
+        let errno = match error {
+            BlockError::Range { .. } => libc::EINVAL,
+            BlockError::Status(BlockError::NO_SPACE) => libc::ENOSPC,
+            BlockError::Status(_) => libc::EIO,
+        };
+        Error::new(errno, error.to_string())
+    })
 }
 
 /// Creates the drive.
@@ -119,12 +123,17 @@ impl Server for Connection {
     }
 
     fn get_ready() -> Result<()> {
+        // A write beyond a limit of the store's length fails instead.
+        // SAFETY: No handler is installed, and nbdkit uses the signal for nothing else.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         *lock(&SERVED) = Some(create().map_err(invalid)?);
         Ok(())
     }
 
     fn thread_model() -> Result<ThreadModel> {
-        Ok(ThreadModel::SerializeAllRequests)
+        // The mutex of the drive serializes the requests. nbdkit's own lock for all would be taken by a client that does
+        // not finish its handshake.
+        Ok(ThreadModel::SerializeRequests)
     }
 
     fn open(_readonly: bool) -> Result<Box<dyn Server>> {
@@ -160,11 +169,24 @@ impl Server for Connection {
         with(|blocks| blocks.zero(offset, count.into()))
     }
 
+    fn can_extents(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn extents(&self, count: u32, offset: u64, _flags: Flags, to: &mut ExtentHandle) -> Result<()> {
+        let mut at = offset;
+        for (bytes, is_hole) in with(|blocks| blocks.extents(offset, count.into()))? {
+            to.add(at, bytes, if is_hole { ExtentType::HoleZero } else { ExtentType::Allocated })?;
+            at += bytes;
+        }
+        Ok(())
+    }
+
     fn unload() {
         let Some(Served { mut blocks, kept }) = lock(&SERVED).take() else { return };
         // Unflushed data may stay in the drive's buffer, as at a power cut.
         if let Some(Err(error)) = kept.map(|kept| kept.close(blocks.drive().0)) {
-            eprintln!("nandram: {error}");
+            eprintln!("nandram: error: {error}");
         }
     }
 }
@@ -180,6 +202,8 @@ mod exported {
         flush,
         trim,
         zero,
+        can_extents,
+        extents,
         unload
     });
 }

@@ -79,10 +79,18 @@ pub fn export_store(
     exported.map_err(|error| user_error(py, error.to_string()))
 }
 
+/// Prints the message about a store that could not be written, or can be written again, if there is one.
+fn print_notice(kept: Option<&Kept>) {
+    if let Some(notice) = kept.and_then(Kept::take_notice) {
+        eprintln!("nandram: {notice}");
+    }
+}
+
 /// Serves the drive of a system at a vfio-user socket until the monitor that connects there disconnects. `ready` is
 /// called once the socket exists.
 ///
-/// Returns the summary as JSON, why the clock failed if it did, and whether an interrupt ended it.
+/// Returns the summary as JSON, why the clock failed or the store could not be written at the end, and whether an interrupt
+/// ended it.
 #[pyfunction]
 pub fn serve(
     py: Python<'_>,
@@ -124,10 +132,7 @@ pub fn serve(
     let worker = thread::spawn(move || service.run());
     let mut interrupted = false;
     while !worker.is_finished() {
-        if let Some(failure) = kept.as_ref().and_then(Kept::failure) {
-            handle.stop();
-            return Err(user_error(py, failure.to_string()));
-        }
+        print_notice(kept.as_ref());
         if let Err(error) = py.check_signals() {
             handle.stop();
             if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
@@ -139,14 +144,17 @@ pub fn serve(
         }
         py.detach(|| thread::sleep(POLL_INTERVAL));
     }
-    let failure = if interrupted {
+    let mut failure = if interrupted {
         None
     } else {
         worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).err().map(|error| error.to_string())
     };
+    print_notice(kept.as_ref());
     let mut summary = handle.inspect(Drive::summary);
     if let Some(kept) = &kept {
-        handle.inspect(|drive, _| kept.close(drive)).map_err(|e| user_error(py, e.to_string()))?;
+        // The summary is written all the same.
+        let closed = handle.inspect(|drive, _| kept.close(drive));
+        failure = failure.or(closed.err().map(|error| error.to_string()));
     }
     summary["system"] = json!(loaded.title);
     summary["system_hash"] = json!(loaded.content_hash());

@@ -221,7 +221,7 @@ impl Ftl {
             OperationKind::HostLoad => return Some(self.host_load_done(id, out)),
             OperationKind::BringIn => self.bring_in_done(id, out),
             OperationKind::Orphan => self.orphan_done(id, out),
-            OperationKind::Barrier => self.barrier_done(id, out),
+            OperationKind::Barrier => self.barrier_done(id, status, out),
             OperationKind::Free => panic!("operation {} is not in progress", id.0),
         }
         None
@@ -236,6 +236,11 @@ impl Ftl {
             return self.space.placement.stamp(self.layout.block_of(unit), sequence);
         }
         sequence
+    }
+
+    /// Returns the operation of the command `tag`, the last one with this tag.
+    pub fn op(&self, tag: Tag) -> media::Op {
+        self.requests.commands[tag].op
     }
 
     /// Returns the sequence number below which all programs have completed.

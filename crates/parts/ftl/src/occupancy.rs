@@ -1,6 +1,7 @@
 //! Read-only views of the fill and wear of the drive.
 
 use crate::Ftl;
+use crate::location::DecodedLocation;
 use crate::space::blocks::Use;
 
 /// Occupancy at one point in time.
@@ -29,6 +30,14 @@ impl Ftl {
         }
         found.collecting = (0..self.layout.parallel_units).filter(|pu| self.is_copying(*pu)).count() as u32;
         found
+    }
+
+    /// Returns true if the map has a location for logical unit `unit`; otherwise it reads as zeros.
+    ///
+    /// # Panics
+    /// If there is no such unit.
+    pub fn is_mapped(&self, unit: u32) -> bool {
+        self.place(unit) != DecodedLocation::Nowhere
     }
 
     /// Returns the number of valid units of each closed block, ordered by parallel unit: the distribution that the

@@ -69,7 +69,7 @@ fn one(die: u16, plane: u32, block: u32, page: u32) -> PageAddr {
 fn reload(store: &Store) -> Store {
     let mut bytes = Vec::new();
     store.save(&mut bytes).unwrap();
-    let loaded = Store::load(&mut &bytes[..], BUFFERS).unwrap();
+    let loaded = Store::load(&mut &bytes[..], store.geometry(), BUFFERS).unwrap();
     let mut again = Vec::new();
     loaded.save(&mut again).unwrap();
     assert_eq!(bytes, again, "a loaded store saves the same bytes");
@@ -326,11 +326,11 @@ fn any_damage_to_an_image_is_found() {
         for bit in [0, 3, 7] {
             let mut damaged = image.clone();
             damaged[at] ^= 1 << bit;
-            assert!(Store::load(&mut &damaged[..], 0).is_err(), "bit {bit} of byte {at} of {}", image.len());
+            assert!(Store::load(&mut &damaged[..], &GEOMETRY, 0).is_err(), "bit {bit} of byte {at} of {}", image.len());
         }
-        assert!(Store::load(&mut &image[..at], 0).is_err(), "cut off at {at}");
+        assert!(Store::load(&mut &image[..at], &GEOMETRY, 0).is_err(), "cut off at {at}");
     }
-    let said = |bytes: &[u8]| Store::load(&mut &bytes[..], 0).err().unwrap().to_string();
+    let said = |bytes: &[u8]| Store::load(&mut &bytes[..], &GEOMETRY, 0).err().unwrap().to_string();
     assert_eq!(
         said(b"PK and so on, long enough"),
         "found no image of a drive, expected it to start with \"NANDRAM-STORE\""

@@ -277,7 +277,8 @@ fn page_types_and_slc_mode_have_their_times() {
     // The mode is known after a reload, too.
     let mut image = Vec::new();
     w.nand.store().save(&mut image).unwrap();
-    *w.nand.store_mut() = nand::Store::load(&mut &image[..], 0).unwrap();
+    let geometry = *w.nand.store().geometry();
+    *w.nand.store_mut() = nand::Store::load(&mut &image[..], &geometry, 0).unwrap();
     let load = us(2) + ns(40_960);
     let gaps: Vec<Time> = (1..4).map(|n| w.end(n) - w.end(n - 1)).collect();
     assert_eq!(w.end(0), load + us(300));
@@ -573,7 +574,8 @@ fn a_torn_page_is_uncorrectable_also_after_a_reload() {
         let mut now = us(100);
         for reload in [false, true] {
             if reload {
-                *w.nand.store_mut() = nand::Store::load(&mut &image[..], 0).unwrap();
+                let geometry = *w.nand.store().geometry();
+                *w.nand.store_mut() = nand::Store::load(&mut &image[..], &geometry, 0).unwrap();
             }
             w.queue.0 = EventQueue::new(nand::Nand::LANES);
             w.done.clear();

@@ -10,6 +10,7 @@ from nandram.cli.run import SetOption, SystemArgument, split_changes
 from nandram.errors import UserError
 
 if TYPE_CHECKING:
+    from nandram.cli.terminal.phase import PhaseLine
     from nandram.guest.drive import Drive
     from nandram.guest.run import Finished, Guest
 
@@ -83,6 +84,7 @@ def run(
     Exits with the command's status; 124 after the time limit, 125 if the guest failed.
     `nandram guest fetch` gets QEMU, the programs and the kernel, once.
     """
+    from nandram.cli.terminal.phase import PhaseLine
     from nandram.guest import arguments
     from nandram.guest.drive import Server
     from nandram.guest.driver_build import DEVICE, driver_module
@@ -106,19 +108,19 @@ def run(
     if link == "shared-buffer":
         modules, device = [*modules, driver_module(place, series, image)], DEVICE
     guest = Guest(command, programs, image, copies, modules, memory_mib, parameters, device, root)
-    raise typer.Exit(_show(guest, Server(system, settings, store), output, limit_s))
+    line = PhaseLine()
+    drive = Server(system, settings, store, report=line.stderr)
+    raise typer.Exit(_show(guest, drive, output, limit_s, line))
 
 
-def _show(guest: "Guest", drive: "Drive", output: Path | None, limit_s: float) -> int:
+def _show(guest: "Guest", drive: "Drive", output: Path | None, limit_s: float, line: "PhaseLine") -> int:
     """Run a guest with its output on the terminal; return the exit status."""
     import tempfile
     from contextlib import ExitStack
 
-    from nandram.cli.terminal.phase import PhaseLine
     from nandram.guest.errors import GuestError, TimeLimitError
     from nandram.guest.run import Watch, run_guest
 
-    line = PhaseLine()
     with ExitStack() as stack:
         stack.callback(line.clear)
         kept = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nandram-")))

@@ -28,6 +28,22 @@ const ENTRIES: u32 = 32;
 pub const ASSIGN: u32 = 1 << 2 | 1 << 5;
 pub const MSIX: u32 = 2;
 
+/// A small drive.
+pub fn small() -> System {
+    let sets = [
+        ("flash.channels", "2"),
+        ("flash.chips", "2"),
+        ("flash.dies", "1"),
+        ("flash.blocks", "40"),
+        ("flash.pages", "64"),
+        ("ftl.over_provisioning", "0.4"),
+        ("ftl.gc.start", "3"),
+        ("host.max_transfer", "64KiB"),
+        ("device.write_cache.size", "1MiB"),
+    ];
+    System::from_toml("drive", "title = \"drive\"", &sets).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// A served drive.
 pub struct Server {
     pub socket: PathBuf,
@@ -39,25 +55,18 @@ pub struct Server {
 impl Server {
     /// Serves a small drive; `name` distinguishes the tests of this process.
     pub fn start(name: &str, is_virtual: bool) -> Server {
-        let sets = [
-            ("flash.channels", "2"),
-            ("flash.chips", "2"),
-            ("flash.dies", "1"),
-            ("flash.blocks", "40"),
-            ("flash.pages", "64"),
-            ("ftl.over_provisioning", "0.4"),
-            ("ftl.gc.start", "3"),
-            ("host.max_transfer", "64KiB"),
-            ("device.write_cache.size", "1MiB"),
-        ];
-        let system = System::from_toml("drive", "title = \"drive\"", &sets).unwrap_or_else(|error| panic!("{error}"));
-        Server::of(&system, name, is_virtual)
+        Server::of(&small(), name, is_virtual)
     }
 
     /// Serves the drive of a system.
     pub fn of(system: &System, name: &str, is_virtual: bool) -> Server {
         let memory = Mappings::default();
         let drive = Drive::new(system, &Options::default(), Box::new(memory.clone())).expect("a drive");
+        Server::over(drive, memory, name, is_virtual)
+    }
+
+    /// Serves `drive`, which was made with `memory`.
+    pub fn over(drive: Drive, memory: Mappings, name: &str, is_virtual: bool) -> Server {
         let path = |kind: &str| std::env::temp_dir().join(format!("nandram-{}-{name}.{kind}", std::process::id()));
         let (socket, channel) = (path("socket"), path("channel"));
         let clock = if is_virtual { ClockKind::Virtual(channel.clone()) } else { ClockKind::Real(1) };

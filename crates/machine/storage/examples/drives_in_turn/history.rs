@@ -113,7 +113,8 @@ impl Past {
         self.write(std::iter::once(Request::flush()))?;
         let mut image = Vec::new();
         self.store.save(&mut image)?;
-        let store = Store::load(&mut image.as_slice(), parts.nand.buffers).map_err(io::Error::other)?;
+        let store =
+            Store::load(&mut image.as_slice(), &parts.nand.geometry, parts.nand.buffers).map_err(io::Error::other)?;
         let (nand, ftl, _) = parts.mount(store, &Streams::new(seed)).map_err(io::Error::other)?;
         Ok(Machine::new(parts, ftl, nand))
     }

@@ -1,8 +1,9 @@
 //! A copy of the flash outside the simulation, such as in a file, that outlives the machine.
 
-use media::{BlockAddr, PageAddr};
+use media::{BlockAddr, PageAddr, Status, Tag};
 use nand::{PayloadKind, Store, Torn};
 use sim::Time;
+use system::parts::Promise;
 
 use super::Machine;
 
@@ -17,9 +18,13 @@ pub trait Mirror: Send {
     /// Copies everything.
     fn all(&mut self, store: &Store);
 
-    /// Makes everything copied so far durable, with all programs of sequences below `oldest`. Returns false if it is not durable because the copy has failed: then the
-    /// command that waits for it never completes.
-    fn barrier(&mut self, store: &Store, oldest: u64) -> bool;
+    /// Returns the status of a command that changes flash and ends now: not a success while the copy lacks changes,
+    /// which it first tries again to make.
+    fn follow(&mut self, store: &Store) -> Status;
+
+    /// Makes everything copied so far durable, with all programs of sequences below `oldest`. Returns the status of the
+    /// command that waits for it: a success only if everything is durable.
+    fn barrier(&mut self, store: &Store, oldest: u64) -> Status;
 }
 
 impl Machine {
@@ -45,10 +50,20 @@ impl Machine {
         }
     }
 
-    /// Makes the copy durable. Returns false if it cannot be.
-    pub(super) fn mirror_barrier(&mut self) -> bool {
+    /// Makes the copy durable. Returns the status of the commands that wait for it.
+    pub(super) fn mirror_barrier(&mut self) -> Status {
         let oldest = self.ftl.oldest_sequence();
-        self.mirror.as_mut().is_none_or(|mirror| mirror.barrier(self.nand.store(), oldest))
+        self.mirror.as_mut().map_or(Status::Ok, |mirror| mirror.barrier(self.nand.store(), oldest))
+    }
+
+    /// Returns the status of a successful command after the copy has kept the command's promise, or failed to.
+    pub(super) fn mirror_end(&mut self, tag: Tag) -> Status {
+        let promise = if self.mirror.is_some() { self.ftl.promise(tag) } else { Promise::Nothing };
+        match (promise, &mut self.mirror) {
+            (Promise::Durable, _) => self.mirror_barrier(),
+            (Promise::Written, Some(mirror)) => mirror.follow(self.nand.store()),
+            _ => Status::Ok,
+        }
     }
 
     /// Copies a page or a block after an operation on it.

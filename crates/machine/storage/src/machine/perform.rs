@@ -50,9 +50,9 @@ impl Machine {
                         continue;
                     }
                 }
-                let Some((tag, status)) = end else { continue };
-                if self.attended && !rarely(self, move |it| it.attend_end(now, tag, status)) {
-                    continue;
+                let Some((tag, mut status)) = end else { continue };
+                if self.attended {
+                    status = rarely(self, move |it| it.attend_end(now, tag, status));
                 }
                 self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
                 if self.attended {
@@ -83,24 +83,22 @@ impl Machine {
     /// Performs what waits until all actions are performed: ends barriers, then begins to read ahead. Returns true if there
     /// may be actions to perform.
     fn perform_later(&mut self, now: Time) -> bool {
-        if !self.barriers.is_empty() && self.end_barriers() {
+        if !self.barriers.is_empty() {
+            self.end_barriers();
             return true;
         }
         self.later = false;
         self.ahead.is_some() && self.read_ahead(now)
     }
 
-    /// Ends barriers. Returns false if one failed.
-    fn end_barriers(&mut self) -> bool {
+    /// Ends barriers.
+    fn end_barriers(&mut self) {
         // Flash needs no barrier: a finished program is durable. A copy in a file does.
-        let durable = self.mirror_barrier();
-        if durable {
-            for at in 0..self.barriers.len() {
-                self.access_done(self.barriers[at]);
-            }
+        let status = self.mirror_barrier();
+        for at in 0..self.barriers.len() {
+            self.ftl.done(self.barriers[at], status, self.nand.store(), &mut self.out);
         }
         self.barriers.clear();
-        durable
     }
 
     /// Notes in the trace, if there is one, what the last data of the read `tag` waited for.
@@ -112,20 +110,17 @@ impl Machine {
         }
     }
 
-    /// Notes the end of a command of a machine that is attended. Returns false if it is not to be completed yet.
-    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) -> bool {
+    /// Notes the end of a command of a machine that is attended. Returns the status with which it completes.
+    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) -> Status {
         if let Some(trace) = self.trace() {
             trace.ended(now, tag);
         }
-        let Machine { nand, host_interface, data, external, mirror, ftl, .. } = self;
-        if *external && status.is_ok() {
-            // An external host gets the payload in front of the completion.
-            host_interface.put(tag, data.data(tag));
-            if let Some(mirror) = mirror {
-                return ftl.settles(tag, |oldest| mirror.barrier(nand.store(), oldest));
-            }
+        if !self.external || !status.is_ok() {
+            return status;
         }
-        true
+        // An external host gets the payload in front of the completion.
+        self.host_interface.put(tag, self.data.data(tag));
+        self.mirror_end(tag)
     }
 
     /// Checks the payload of a command that has been completed, if it is kept.

@@ -8,13 +8,19 @@ use std::time::SystemTime;
 use nand::Store;
 
 use crate::prepare::{Preparation, Prepared};
-use system::parts::Parts;
+use sim::Streams;
+use system::parts::{Parts, Translation};
 
 /// Maximum total size of the saved drives in bytes.
 const BYTES_MAX: u64 = 2_000_000_000;
 
-/// Restores a prepared drive from disk. Returns `None` if the file is missing or damaged.
-pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> Option<(Store, Prepared)> {
+/// Restores a prepared drive from disk. Returns `None` if the file is missing, damaged or no drive's.
+pub(crate) fn restore(
+    path: &Path,
+    parts: &Parts,
+    preparation: Preparation,
+    streams: &Streams,
+) -> Option<(Store, Prepared)> {
     let file = File::open(path).ok()?;
     // The cache evicts by modification time.
     let _ = file.set_modified(SystemTime::now());
@@ -22,9 +28,13 @@ pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> O
     let mut head = [0u8; HEAD];
     std::io::Read::read_exact(&mut stream, &mut head).ok()?;
     let prepared = read_head(&head, preparation)?;
-    let store = Store::load(&mut stream, parts.nand.buffers).ok()?;
-    let same = store.geometry() == &parts.nand.geometry && store.payload() == parts.nand.payload;
-    same.then_some((store, prepared))
+    let store = Store::load(&mut stream, &parts.nand.geometry, parts.nand.buffers).ok()?;
+    if store.payload() != parts.nand.payload || store.order() != parts.nand.order {
+        return None;
+    }
+    // Its checksums do not say that it is of a drive.
+    let contradiction = Translation::contradiction(parts, &store, streams).ok()?;
+    contradiction.is_none().then_some((store, prepared))
 }
 
 /// Bytes of a file before the flash: passes, write amplification, whether it is approximate, and a checksum of these.
@@ -45,7 +55,9 @@ fn read_head(head: &[u8; HEAD], preparation: Preparation) -> Option<Prepared> {
     let float = |at: usize| head[at..at + 8].try_into().map(f64::from_le_bytes).ok();
     let (passes, amplification) = (float(0)?, float(8)?);
     let whole = crc32fast::hash(&head[..17]).to_le_bytes() == head[17..];
-    whole.then_some(Prepared {
+    // NaN stands for no amplification.
+    let possible = passes.is_finite() && passes >= 0.0 && (amplification.is_nan() || amplification.is_finite());
+    (whole && possible).then_some(Prepared {
         preparation,
         restored: true,
         passes,

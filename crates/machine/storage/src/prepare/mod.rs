@@ -137,7 +137,7 @@ pub fn prepare(
         let hash: String = Sha256::digest(of).iter().map(|byte| format!("{byte:02x}")).collect();
         folder.join(format!("drive-{}.zst", &hash[..32]))
     });
-    if let Some((store, prepared)) = image.as_deref().and_then(|path| restore(path, parts, preparation)) {
+    if let Some((store, prepared)) = image.as_deref().and_then(|path| restore(path, parts, preparation, streams)) {
         return Ok((store, prepared));
     }
     let (store, prepared) = prepare_anew(parts, preparation, streams)?;

@@ -13,6 +13,8 @@ use media::{
 use sim::{Streams, Time};
 use zones::ftl::ZonedFtl;
 
+use super::promise::Promise;
+
 /// The two layers of a zoned drive with a conventional part.
 pub struct Both {
     pub(super) zones: ZonedFtl,
@@ -97,6 +99,20 @@ impl Both {
             first_block,
         };
         Ok((both, report))
+    }
+
+    /// Returns the first contents of the page-mapped layer's blocks that it cannot have left, if there are any.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub(super) fn contradiction(
+        blocks: u32,
+        config: &ftl::config::Config,
+        flash: &impl Flash,
+        streams: &Streams,
+    ) -> Result<Option<String>, ConfigError> {
+        let view = Blocks { flash, geometry: &config.geometry, first: blocks - config.geometry.blocks };
+        Ftl::contradiction(config, &view, streams)
     }
 
     /// Appends reads of the pages that hold these units of the zones to `reads`. The conventional part is not read ahead.
@@ -295,10 +311,13 @@ impl Both {
         next
     }
 
-    /// Performs the barrier that the end of the command `tag` needs, if it needs one that was not an action.
-    pub(super) fn settles(&self, tag: Tag, barrier: impl FnOnce(u64) -> bool) -> bool {
-        let owes = !self.is_paged[tag.0 as usize] && self.zones.promises_durability(tag);
-        !owes || barrier(self.oldest_sequence())
+    /// Returns the promise of a command's successful end.
+    pub(super) fn promise(&self, tag: Tag) -> Promise {
+        if self.is_paged[tag.0 as usize] {
+            Promise::of_pages(&self.pages, tag)
+        } else {
+            Promise::of_zones(&self.zones, tag)
+        }
     }
 
     /// Returns a number for spare areas below which all programs have completed. That of the page-mapped layer, whose

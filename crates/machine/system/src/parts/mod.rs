@@ -2,6 +2,7 @@
 
 mod both;
 mod hybrid;
+mod promise;
 mod translation;
 mod zones;
 
@@ -15,6 +16,7 @@ use sim::Streams;
 use crate::System;
 
 pub use hybrid::{CONTROLLER, HybridConfig};
+pub use promise::Promise;
 pub use translation::Translation;
 
 /// The configurations of a machine's parts.

@@ -8,6 +8,7 @@ use zones::ftl::ZonedFtl;
 
 use super::Parts;
 use super::both::Both as BothLayers;
+use super::promise::Promise;
 
 /// The translation layer of a drive.
 // One per drive; its size does not matter. A tag of its own costs less to look at than one within a field.
@@ -47,6 +48,22 @@ impl Translation {
         let Some(config) = &parts.conventional else { return Ok((Zones(ftl), report)) };
         let blocks = parts.nand.geometry.blocks;
         BothLayers::mount((ftl, report), blocks, config, flash, streams).map(|(both, report)| (Both(both), report))
+    }
+
+    /// Returns the first contents of `flash` that a drive of `parts` cannot have left, if there are any. A
+    /// [`mount`](Self::mount) of other flash does not fail.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn contradiction(parts: &Parts, flash: &impl Flash, streams: &Streams) -> Result<Option<String>, ConfigError> {
+        let Some(config) = &parts.zones else { return Ftl::contradiction(&parts.ftl, flash, streams) };
+        let found = ZonedFtl::contradiction(config, flash).map_err(|error| ConfigError(error.0))?;
+        match &parts.conventional {
+            Some(config) if found.is_none() => {
+                BothLayers::contradiction(parts.nand.geometry.blocks, config, flash, streams)
+            }
+            _ => Ok(found),
+        }
     }
 
     /// Returns the page-mapped layer.
@@ -351,14 +368,12 @@ impl Translation {
         self.pages().host_memory_lines(id, entries)
     }
 
-    /// Performs the barrier that the end of the command `tag` needs, if it needs one that was not an action: then
-    /// `barrier` gets the [oldest sequence](Self::oldest_sequence). Returns false if the command must not end, because the
-    /// barrier failed.
-    pub fn settles(&self, tag: Tag, barrier: impl FnOnce(u64) -> bool) -> bool {
+    /// Returns the promise of the command `tag`, which ends successfully.
+    pub fn promise(&self, tag: Tag) -> Promise {
         match self {
-            Zones(ftl) if ftl.promises_durability(tag) => barrier(ftl.oldest_sequence()),
-            Both(both) => both.settles(tag, barrier),
-            _ => true,
+            Pages(ftl) => Promise::of_pages(ftl, tag),
+            Zones(ftl) => Promise::of_zones(ftl, tag),
+            Both(both) => both.promise(tag),
         }
     }
 

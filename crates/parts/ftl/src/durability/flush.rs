@@ -56,8 +56,9 @@ impl Ftl {
         }
     }
 
-    pub(crate) fn barrier_done(&mut self, id: OpId, out: &mut Actions) {
+    /// Ends the command that waits for a barrier, with the barrier's `status`.
+    pub(crate) fn barrier_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let tag = Tag(self.operations.end(id).subject);
-        self.complete(tag, Status::Ok, out);
+        self.complete(tag, status, out);
     }
 }

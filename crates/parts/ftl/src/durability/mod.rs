@@ -1,5 +1,6 @@
 //! Durability: the sequence of programs, flushes, the trim journal, failed programs, parity and the mount.
 
+pub(crate) mod contradiction;
 pub(crate) mod durable_queue;
 pub(crate) mod fail;
 pub(crate) mod flush;

@@ -25,6 +25,10 @@ pub const IMAGE_VERSION: u16 = 1;
 
 const MAGIC: &[u8; 14] = b"NANDRAM-STORE\0";
 const END: u32 = u32::MAX;
+/// Limits of numbers that go on from those of an image: half of what their types hold.
+const SEQUENCE_MAX: u64 = 1 << 63;
+const ERASES_MAX: u32 = 1 << 31;
+const SECONDS_MAX: u32 = 1 << 31;
 
 /// The reason why a stream is no valid image.
 #[derive(Debug, thiserror::Error)]
@@ -205,11 +209,11 @@ impl Store {
         }
     }
 
-    /// Reads an image written by [`save`](Self::save), and creates `buffers` RAM buffers.
+    /// Reads an image of flash with this `geometry` written by [`save`](Self::save), and creates `buffers` RAM buffers.
     ///
     /// # Errors
-    /// If it is not an image, has another version, or is damaged.
-    pub fn load(stream: &mut impl Read, buffers: u32) -> Result<Store, ImageError> {
+    /// If it is not an image, has another version or geometry, is damaged, or breaks the rules of the medium.
+    pub fn load(stream: &mut impl Read, geometry: &Geometry, buffers: u32) -> Result<Store, ImageError> {
         let mut input = Checked::new(stream);
         if input.array::<14>()? != *MAGIC {
             return Err(ImageError::Magic);
@@ -227,14 +231,21 @@ impl Store {
         input.sum();
         let [channels, chips, dies, planes, blocks, pages, page_bytes, unit_bytes, payload, order, counted, clock_s] =
             numbers;
-        let geometry = Geometry { channels, chips, dies, planes, blocks, pages, page_bytes, unit_bytes };
+        let found = Geometry { channels, chips, dies, planes, blocks, pages, page_bytes, unit_bytes };
+        if found != *geometry {
+            return Err(ImageError::Damaged("geometry"));
+        }
         let kind = match payload {
             0 => PayloadKind::None,
             1 => PayloadKind::Stamp,
-            _ => PayloadKind::Bytes,
+            2 if unit_bytes <= 64 << 10 => PayloadKind::Bytes,
+            _ => return Err(ImageError::Damaged("payload")),
         };
+        if order > 1 || counted > 3 || clock_s > SECONDS_MAX {
+            return Err(ImageError::Damaged("header"));
+        }
         let order = if order == 0 { Order::InOrder } else { Order::Any };
-        let mut store = Store::new(&geometry, kind, order, buffers);
+        let mut store = Store::new(geometry, kind, order, buffers);
         store.clock_s = clock_s;
         if counted & 1 != 0 {
             store.count_reads();
@@ -267,8 +278,11 @@ impl Store {
                 return Err(ImageError::Damaged("programmed pages of a block"));
             }
             let keeps = TORN | LOST | LONG | NOTED;
-            if state & LAID != 0 || (state < PAGE && state & FLAGS & keeps != 0) {
+            if state & LAID != 0 || (state < PAGE && state & FLAGS & (keeps | SLC) != 0) {
                 return Err(ImageError::Damaged("state of a block"));
+            }
+            if erases > ERASES_MAX {
+                return Err(ImageError::Damaged("erases of a block"));
             }
             if let Some(reads) = self.disturb.get_mut(number as usize) {
                 *reads = input.u32()?;
@@ -281,25 +295,60 @@ impl Store {
             }
             let slot = if state < PAGE { 0 } else { self.load_contents(state, input)? };
             self.blocks[number as usize] = [slot, erases, state];
+            self.check_pages(number as usize)?;
             self.any_torn |= state & (TORN | ERASE_TORN) != 0;
             self.any_lost |= state & LOST != 0;
             self.any_slc |= state & SLC != 0;
         }
     }
 
+    /// Checks the pages of a loaded block against the rules of the medium.
+    fn check_pages(&self, block: usize) -> Result<(), ImageError> {
+        let [slot, _, state] = self.blocks[block];
+        if slot == 0 {
+            return Ok(());
+        }
+        let (mut last, mut count) = (0, 0);
+        for page in (0..self.pages_kept(state)).filter(|page| self.is_programmed(block, *page)) {
+            count += 1;
+            let is_far = self.order == Order::Any && slots::step(self.slots.record(slot), page) == super::FAR;
+            let has_sequence = |(at, what)| at == page && matches!(what, What::Sequence(_));
+            if is_far && !self.rares.iter(slots::rare(self.slots.record(slot))).any(has_sequence) {
+                return Err(ImageError::Damaged("sequence of a page"));
+            }
+            let sequence = self.sequence_of(block, page);
+            // A torn page counts as part of the program before it.
+            let follows =
+                self.order == Order::Any || if self.is_torn(block, page) { sequence == last } else { sequence >= last };
+            if !follows {
+                return Err(ImageError::Damaged("sequence of a page"));
+            }
+            last = sequence;
+        }
+        if count != state / PAGE {
+            return Err(ImageError::Damaged("programmed pages of a block"));
+        }
+        Ok(())
+    }
+
     fn load_contents(&mut self, state: u32, input: &mut Checked<impl Read>) -> Result<u32, ImageError> {
         let (sequence, written_s, rare) = (input.u64()?, input.u32()?, input.u32()?);
-        let mut list = Vec::new();
+        if sequence > SEQUENCE_MAX || written_s > SECONDS_MAX {
+            return Err(ImageError::Damaged("first page of a block"));
+        }
+        let (mut list, is_unit) = (Vec::new(), |value: u64| value < self.units_per_page as u64);
         for _ in 0..rare {
             let (page, kind, length, value) = (input.u32()?, input.u32()?, input.u32()?, input.u64()?);
-            if page >= self.geometry.pages || length > self.geometry.unit_bytes {
+            if page >= self.geometry.pages || length > self.geometry.unit_bytes || (kind < 4 && length > 0) {
                 return Err(ImageError::Damaged("entry of a side table"));
             }
             let what = match kind {
-                0 => What::Anchor(value),
-                1 => What::Sequence(value),
+                0 if value <= SEQUENCE_MAX => What::Anchor(value),
+                1 if value <= SEQUENCE_MAX => What::Sequence(value),
                 2 => What::Torn,
-                3 => What::Lost(value as u32),
+                3 if is_unit(value) => What::Lost(value as u32),
+                0 | 1 | 3 => return Err(ImageError::Damaged("entry of a side table")),
+                _ if kind > 4 || !is_unit(value) => return Err(ImageError::Damaged("entry of a side table")),
                 _ => {
                     let mut note = vec![0; length as usize];
                     input.bytes_into(&mut note)?;

@@ -60,7 +60,7 @@ mod tests {
         store.erase(BlockAddr { die: 0, planes, block: 0 });
         let mut image = Vec::new();
         store.save(&mut image).expect("it is written to memory");
-        let read = Store::load(&mut &image[..], 0).expect("an image");
+        let read = Store::load(&mut &image[..], store.geometry(), 0).expect("an image");
         for store in [store, read] {
             assert_eq!((store.erases_by_mode(0), store.erases_by_mode(1)), (Some((2, 3)), Some((0, 0))));
         }

@@ -179,8 +179,12 @@ impl Store {
         if record.sequence < self.last_sequence(number) {
             return Err("sequence of a page");
         }
-        if record.notes.iter().any(|(_, note)| note.len() > self.geometry.unit_bytes as usize) {
+        let is_unit = |unit: u32| (unit as usize) < self.units_per_page;
+        if record.notes.iter().any(|(unit, note)| !is_unit(*unit) || note.len() > self.geometry.unit_bytes as usize) {
             return Err("note of a page");
+        }
+        if !record.lost.iter().all(|unit| is_unit(*unit)) {
+            return Err("lost units of a page");
         }
         let units = (0..).zip(&record.units).map(|(unit, logical)| UnitWrite {
             logical: *logical,

@@ -158,7 +158,7 @@ impl Store {
     }
 
     #[inline]
-    fn sequence_of(&self, block: usize, page: u32) -> u64 {
+    pub(super) fn sequence_of(&self, block: usize, page: u32) -> u64 {
         let [slot, _, state] = self.blocks[block];
         if state & LAID != 0 {
             return self.laid_sequence(block, page);

@@ -203,6 +203,11 @@ impl ZonedFtl {
         command.fua || command.op == Op::Flush || command.op.manages_zones()
     }
 
+    /// Returns the operation of the command `tag`, the last one with this tag.
+    pub fn op(&self, tag: Tag) -> Op {
+        self.commands[tag.0 as usize].op
+    }
+
     /// Returns the number for spare areas below which all programs have completed.
     pub fn oldest_sequence(&self) -> u64 {
         self.operations.oldest_sequence().unwrap_or_else(|| stamp(0, self.sequence + 1, false))
