@@ -96,3 +96,43 @@ def test_a_misplaced_write_to_a_zone_ends_like_in_linux(tmp_path: Path) -> None:
     assert any(note.startswith("error: job a: ended after ") and note.endswith(expected) for note in result.notes)
     counted = play(tmp_path, job + "continue_on_error=all\n", "wd-zn540")
     assert any(note.endswith(f"the first with {expected}") for note in counted.notes)
+
+
+ZBD = "[z]\nrw=write\nbs=128k\nzonemode=zbd\nmax_open_zones=4\noffset=2z\nsize=2z\n"
+
+
+def test_zonemode_zbd_runs_on_a_drive_with_zones(tmp_path: Path) -> None:
+    result = play(tmp_path, ZBD, "wd-zn540")
+    written = result.summary["jobs"][0]["write"]
+    # Two zones of 1,077 MiB.
+    assert (written["total_ios"], written["io_bytes"]) == (2 * 1077 * 8, 2 * 1077 << 20)
+    assert result.summary["jobs"][0]["error"] == 0
+    twice = play(tmp_path, ZBD + "loops=2\n", "wd-zn540")
+    assert twice.summary["jobs"][0]["write"]["total_ios"] == 4 * 1077 * 8
+    assert any(note.endswith('job "z": zones were reset 2 times to be written again') for note in twice.notes)
+
+
+def test_random_jobs_of_zonemode_zbd_keep_to_the_rules_of_the_drive(tmp_path: Path) -> None:
+    job = "[m]\nrw=randrw\nbs=256k\nzonemode=zbd\nnumjobs=3\niodepth=8\nsize=24z\nnumber_ios=2500\nmax_open_zones=3\n"
+    for precondition in ("none", "fill"):
+        path = tmp_path / "job.fio"
+        path.write_text(job)
+        result = nandram.run("wd-zn540", path, precondition=precondition)
+        assert [part["error"] for part in result.summary["jobs"]] == [0, 0, 0]
+        assert sum(part["read"]["total_ios"] + part["write"]["total_ios"] for part in result.summary["jobs"]) > 5000
+        resets = [note for note in result.notes if "reset" in note]
+        assert len(resets) == (precondition == "fill"), result.notes
+
+
+def test_zonemode_zbd_without_zones_names_a_preset(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        play(tmp_path, ZBD)
+    expected = "expected a drive with zones, such as the preset wd-zn540, or zonesize=BYTES for zones that are emulated"
+    assert "job.fio:4: zonemode: found zbd without zonesize on a drive without zones, " in str(raised.value)
+    assert expected in str(raised.value)
+    assert "\n" not in str(raised.value)
+    emulated = play(tmp_path, ZBD + "zonesize=8m\n")
+    assert emulated.inside["requests"] == 128
+    assert any("as in fio, zones of 8388608 bytes are emulated" in note for note in emulated.notes)
+    with pytest.raises(UserError, match='job "z": no zone holds data for it to access'):
+        play(tmp_path, ZBD.replace("write", "read") + "zonesize=8m\n")

@@ -237,7 +237,7 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nzonemode=zbd\n",
-            "mix.fio:2: zonemode: found \"zbd\", expected none or strided: nandram guest runs fio itself with zonemode=zbd on the drive",
+            "mix.fio:2: zonemode: found zbd without zonesize on a drive without zones, expected a drive with zones, such as the preset wd-zn540, or zonesize=BYTES for zones that are emulated as in fio",
         ),
         ("[a]\niodepth=many*2\n", "mix.fio:2: iodepth: found \"many*2\", expected a whole number from 1 to 1048576"),
         (

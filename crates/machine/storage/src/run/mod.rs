@@ -123,6 +123,9 @@ pub enum RunError {
     /// The end of the jobs cannot be replaced.
     #[error("until: found {0}, expected jobs without an end of their own")]
     Until(&'static str),
+    /// No job found data in the zones that it reads.
+    #[error("{0}")]
+    EmptyZones(String),
     /// The watcher stopped the run.
     #[error("interrupted")]
     Interrupted,
@@ -244,24 +247,29 @@ pub fn run_logged(
         replay: options.replay,
         beyond: options.beyond,
         handles: parts.ftl.placement.map_or(0, |placement| placement.handles),
-        zones: parts.zones.is_some(),
+        zones: parts.zones.as_ref().map(zoned::shape),
         continue_on_error: options.continue_on_error,
     };
     let (until, endless) = endless(workload, &parts, options.length)?;
     let mut player = Player::new(endless.as_ref().unwrap_or(workload), &play, &streams)?;
-    let by_default = || default_preparation(workload, &parts);
+    let by_default = || default_preparation(workload, &play);
     let chosen = options.preparation.unwrap_or_else(by_default);
     let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
     let preparation = if rests { Preparation::Rested } else { chosen };
     let (store, prepared) = match &parts.zones {
         Some(zones) if preparation == Preparation::Filled => {
-            let written = workload.written(parts.user_bytes).unwrap_or_default();
+            let written = workload.written(&play).unwrap_or_default();
             zoned::fill(&parts, zones, &written, &streams)?
         }
         _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
     };
     let (nand, ftl, mounted) = parts.mount(store, &streams)?;
     let mut machine = Machine::new(&parts, ftl, nand);
+    if player.uses_zones()
+        && let Some(zoned) = machine.ftl().zoned()
+    {
+        player.report_zones(|zone| zoned::written(zoned, zone));
+    }
     if preparation == Preparation::Steady && workload.floods() {
         machine.hold_overwrites(&mut streams.stream("run.held"));
     }
@@ -327,11 +335,16 @@ pub fn run_logged(
             (begin, headroom) = (Some(mark.counters.clone()), mark.state.headroom);
         }
     }
-    let remarks = workload.notes().iter().chain(player.notes());
+    let zone_notes = player.zone_notes(workload);
+    if let (0, Some(note)) = (requests, zone_notes.first()) {
+        return Err(RunError::EmptyZones(note.clone()));
+    }
+    let remarks = workload.notes().iter().chain(player.notes()).chain(&zone_notes);
     let mut notes: Vec<Note> = remarks.map(|text| Note::new(Kind::Remark, text)).collect();
     notes.extend(course.note(machine.ftl(), &prepared));
     if options.preparation.is_none() && prepared.preparation != Preparation::Erased {
-        let zones = if parts.zones.is_some() { "; zones that jobs write begin empty" } else { "" };
+        let zones =
+            if parts.zones.is_some() && !player.uses_zones() { "; zones that jobs write begin empty" } else { "" };
         notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}{zones}")));
     }
     if stopped {
@@ -386,9 +399,9 @@ const READS: &str = "the workload reads what it has not written";
 
 /// Returns the state of a drive by default: filled if the workload reads data that it has not written, else erased. Zones are
 /// filled if the zones that the workload writes are known.
-fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
-    let known = parts.zones.is_none() || workload.written(parts.user_bytes).is_some();
-    let fills = known && workload.reads_unwritten(parts.user_bytes);
+fn default_preparation(workload: &Workload, drive: &Options) -> Preparation {
+    let known = drive.zones.is_none() || workload.written(drive).is_some();
+    let fills = known && workload.reads_unwritten(drive);
     if fills { Preparation::Filled } else { Preparation::Erased }
 }
 

@@ -33,9 +33,9 @@ pub use error::JobFileError;
 pub(crate) use job::{Job, ReplayKeys, Setting};
 pub(crate) use keys::LogKeys;
 pub use keys::{KeyHelp, keys};
-pub(crate) use pattern::{READ, ReadWriteKind, Sizes, TRIM, WRITE};
+pub(crate) use pattern::{READ, ReadWriteKind, Sizes, TRIM, WRITE, divisor};
 pub use rules::ContinueOnError;
-pub(crate) use rules::{ExitAll, LatencyTarget, Steady, Strides, Trims};
+pub(crate) use rules::{ExitAll, LatencyTarget, Steady, Trims, ZbdKeys, ZoneKeys, ZoneMode};
 pub(crate) use value::{Amount, percentiles};
 
 use crate::nearest::{self, nearest};
