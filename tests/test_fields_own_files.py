@@ -36,9 +36,19 @@ def test_a_request_above_max_latency_ends_its_job(tmp_path: Path) -> None:
     assert "failed_jobs" not in play(tmp_path, job.format("10s")).inside
 
 
-def test_jobs_on_two_drives_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r'job\.fio:6: filename: found the drive "nvme1" and "nvme0" before it'):
-        play(tmp_path, "[global]\nrw=read\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n")
+def test_jobs_on_two_drives_have_one_each(tmp_path: Path) -> None:
+    job = "[global]\nbs=128k\nrw=read\niodepth=32\nnumber_ios=3000\n[one]\nfilename=/dev/nvme0n1\n"
+    alone = play(tmp_path, job, "nvme-client-tlc").summary["jobs"][0]["read"]["bw_bytes"]
+    both = play(tmp_path, job + "[two]\nfilename=/dev/nvme1n1\n", "nvme-client-tlc")
+    rates = [part["read"]["bw_bytes"] for part in both.summary["jobs"]]
+    assert rates == pytest.approx([7.2e9, 7.2e9], rel=0.01)
+    assert rates[0] == pytest.approx(alone, rel=0.01)
+    assert any(note.endswith("two equal drives: nvme0n1, nvme1n1") for note in both.notes)
+    assert [drive["drive"] for drive in both.inside["drives"]] == ["nvme0n1", "nvme1n1"]
+    energies = ("nvme0n1: flash energy: ", "nvme1n1: flash energy: ")
+    assert sum(note.startswith(energies) for note in both.notes) == 2
+    mirrored = play(tmp_path, job.replace("nvme0n1", "nvme0n1:/dev/nvme1n1"), "nvme-client-tlc")
+    assert mirrored.summary["jobs"][0]["read"]["total_ios"] == 3000
 
 
 def test_reads_of_a_zoned_drive_find_full_zones(tmp_path: Path) -> None:

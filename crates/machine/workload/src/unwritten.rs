@@ -20,7 +20,10 @@ impl Workload {
             if (job.rw.has(WRITE) || job.rw.has(TRIM)) && job.zone_mode != ZoneMode::Zbd {
                 // A region that does not fit is reported when the job is fitted to the drive.
                 let Ok(region) = Region::new(&self.file, job, *clone, drive) else { continue };
-                found.push(region.start..region.start + region.bytes);
+                for number in &job.on {
+                    let Region { start, bytes, .. } = region.on(job, *number, drive.capacity);
+                    found.push(start..start + bytes);
+                }
             }
         }
         Some(found)
@@ -45,11 +48,14 @@ impl Workload {
                     // A region that does not fit is reported when the job is fitted to the drive.
                     let Ok(region) = Region::new(&self.file, job, *clone, drive) else { continue };
                     let below = job.zone_mode == ZoneMode::Zbd && job.rw.has(WRITE) && !job.zbd.reads_beyond;
-                    if job.rw.has(READ) && !below && !written.covers(region.start, region.bytes) {
-                        return true;
-                    }
-                    if writes_all(job) {
-                        stage.push((region.start, region.bytes));
+                    for number in &job.on {
+                        let Region { start, bytes, .. } = region.on(job, *number, drive.capacity);
+                        if job.rw.has(READ) && !below && !written.covers(start, bytes) {
+                            return true;
+                        }
+                        if writes_all(job) {
+                            stage.push((start, bytes));
+                        }
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! Plays a workload on a machine and collects the results.
 
 pub(crate) mod course;
+pub mod drives;
 pub mod failed;
 pub mod intervals;
 pub mod length;
@@ -28,6 +29,7 @@ use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
 use crate::results::notes::{Kind, Note};
 use crate::run::course::Course;
+use crate::run::drives::{Drives, OtherDrive, Several};
 use crate::run::failed::FailedJob;
 pub use crate::run::length::{Length, Rule, Until};
 use crate::run::reached::Reached;
@@ -126,6 +128,9 @@ pub enum RunError {
     /// No job found data in the zones that it reads.
     #[error("{0}")]
     EmptyZones(String),
+    /// Several drives of this kind cannot run together.
+    #[error("filename: found {0}")]
+    Drives(&'static str),
     /// The watcher stopped the run.
     #[error("interrupted")]
     Interrupted,
@@ -144,8 +149,12 @@ pub struct Progress {
 
 /// Results of a completed run.
 pub struct Outcome {
-    /// The machine at the end of the run.
+    /// The machine at the end of the run: the first, if there are several.
     pub machine: Machine,
+    /// The other drives of the run.
+    pub others: Vec<OtherDrive>,
+    /// Name of the first drive, if there are several.
+    pub name: Option<String>,
     /// Recorded measurements.
     pub recorder: Recorder,
     /// Counters at the end of each of the recorder's windows.
@@ -196,7 +205,8 @@ impl Outcome {
 
     /// Returns the counters of the whole run.
     pub fn whole_run(&self) -> Counters {
-        Counters::read(&self.machine, self.end.max(self.machine.now()), self.requests)
+        let others = self.others.iter().map(|other| &other.machine);
+        drives::read(&self.machine, others, self.end.max(self.machine.now()), self.requests)
     }
 
     /// Returns the counters of the part that the statistics cover.
@@ -256,22 +266,28 @@ pub fn run_logged(
     let chosen = options.preparation.unwrap_or_else(by_default);
     let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
     let preparation = if rests { Preparation::Rested } else { chosen };
-    let (store, prepared) = match &parts.zones {
-        Some(zones) if preparation == Preparation::Filled => {
-            let written = workload.written(&play).unwrap_or_default();
-            zoned::fill(&parts, zones, &written, &streams)?
+    let written = workload.written(&play).unwrap_or_default();
+    let create = |number: u16| -> Result<(Machine, Prepared, MountReport), RunError> {
+        let streams = drives::streams(options.seed, number);
+        let (store, prepared) = match &parts.zones {
+            Some(zones) if preparation == Preparation::Filled => {
+                let written = drives::part_of(&written, number, play.capacity);
+                zoned::fill(&parts, zones, &written, &streams)?
+            }
+            _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
+        };
+        let (nand, ftl, mounted) = parts.mount(store, &streams)?;
+        let mut machine = Machine::new(&parts, ftl, nand);
+        if preparation == Preparation::Steady && workload.floods() {
+            machine.hold_overwrites(&mut streams.stream("run.held"));
         }
-        _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
+        Ok((machine, prepared, mounted))
     };
-    let (nand, ftl, mounted) = parts.mount(store, &streams)?;
-    let mut machine = Machine::new(&parts, ftl, nand);
+    let (mut machine, prepared, mounted) = create(0)?;
     if player.uses_zones()
         && let Some(zoned) = machine.ftl().zoned()
     {
         player.report_zones(|zone| zoned::written(zoned, zone));
-    }
-    if preparation == Preparation::Steady && workload.floods() {
-        machine.hold_overwrites(&mut streams.stream("run.held"));
     }
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
@@ -279,6 +295,14 @@ pub fn run_logged(
     let requests = RequestLogs::new(sink, Logs::create(workload)?);
     if requests.is_some() {
         machine.keep_trace();
+    }
+    let mut others = Vec::new();
+    for number in 1..workload.drives().len() as u16 {
+        let (mut machine, ..) = create(number)?;
+        if requests.is_some() {
+            machine.keep_trace();
+        }
+        others.push(machine);
     }
     let jobs = workload.jobs();
     let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
@@ -302,18 +326,19 @@ pub fn run_logged(
         stopped = !go_on;
         go_on
     };
-    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
-    flight.attends |= requests.is_some();
-    flight.requests = requests;
-    match flight.fly(&mut watch) {
-        Err(RunError::Interrupted) if partial => {}
-        result => result?,
-    }
-    if let Some(requests) = flight.requests.take() {
-        requests.finish()?;
-    }
-    let reached = flight.reached();
-    let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
+    let whole = Whole { cut: (cut, own_ramp), partial, looks, requests };
+    let empty: Vec<Headroom> = others.iter().map(|machine| machine.ftl().headroom()).collect();
+    let (machine, others, flown) = if others.is_empty() {
+        let flown = play_on(&mut machine, &mut player, &mut recorder, whole, &mut watch)?;
+        (machine, Vec::new(), flown)
+    } else {
+        let all = std::iter::once(machine).chain(others).collect();
+        let mut several = Several::new(all, play.capacity, &workload.first_drives()).map_err(RunError::Drives)?;
+        let flown = play_on(&mut several, &mut player, &mut recorder, whole, &mut watch)?;
+        let mut machines = several.into_machines().into_iter();
+        (machines.next().expect("two drives"), machines.collect(), flown)
+    };
+    let Flown { end, marks, before, mut begin, mut headroom, course, failed, reached } = flown;
     if cut < Time::MAX && before.is_none() {
         return Err(if stopped { RunError::Interrupted } else { RunError::WarmUp { cut, end } });
     }
@@ -358,6 +383,8 @@ pub fn run_logged(
         notes.push(Note::new(Kind::Remark, text));
     }
     Ok(Outcome {
+        name: workload.drives().first().cloned(),
+        others: drives::others(workload.drives(), others, &empty, begin.as_ref()),
         machine,
         recorder,
         marks,
@@ -385,8 +412,12 @@ fn endless(workload: &Workload, parts: &Parts, length: Length) -> Result<(Option
     if rule == Rule::Unsized && workload.has_length() {
         return Ok((None, None));
     }
-    // Zones are written once, from their start to their end.
-    let endless = if parts.zones.is_some() { Err("a drive with zones") } else { workload.endless() };
+    let endless = match () {
+        // Zones are written once, from their start to their end.
+        () if parts.zones.is_some() => Err("a drive with zones"),
+        () if !workload.drives().is_empty() => Err("several drives"),
+        () => workload.endless(),
+    };
     match (endless, rule) {
         (Ok(endless), _) => Ok((Some(until), Some(endless))),
         (Err(why), Rule::Always) => Err(RunError::Until(why)),
@@ -405,9 +436,55 @@ fn default_preparation(workload: &Workload, drive: &Options) -> Preparation {
     if fills { Preparation::Filled } else { Preparation::Erased }
 }
 
-/// The state of a run: player, machine and recorder.
-struct Flight<'a, 's> {
-    machine: &'a mut Machine,
+/// How a workload is played to its end.
+struct Whole<'s> {
+    /// Time of a user-defined warm-up cut, and whether jobs have a `ramp_time`.
+    cut: (Time, bool),
+    /// Whether a run that the watcher stops has results.
+    partial: bool,
+    looks: Option<Looks>,
+    requests: Option<RequestLogs<'s>>,
+}
+
+/// The end of a played workload.
+struct Flown {
+    end: Time,
+    marks: Marks,
+    before: Option<(Recorder, Marks)>,
+    begin: Option<Counters>,
+    headroom: Headroom,
+    course: Course,
+    failed: Vec<FailedJob>,
+    reached: Option<Reached>,
+}
+
+/// Plays a workload to its end.
+fn play_on<D: Drives>(
+    drives: &mut D,
+    player: &mut Player,
+    recorder: &mut Recorder,
+    whole: Whole<'_>,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Flown, RunError> {
+    let Whole { cut, partial, looks, requests } = whole;
+    let mut flight = Flight::new(drives, player, recorder, looks, cut);
+    flight.attends |= requests.is_some();
+    flight.requests = requests;
+    match flight.fly(watch) {
+        Err(RunError::Interrupted) if partial => {}
+        result => result?,
+    }
+    if let Some(requests) = flight.requests.take() {
+        requests.finish()?;
+    }
+    let reached = flight.reached();
+    let Flight { now: end, marks, before, begin, headroom, course, failed, .. } = flight;
+    Ok(Flown { end, marks, before, begin, headroom, course, failed, reached })
+}
+
+/// The state of a run: player, drives and recorder.
+struct Flight<'a, 's, D> {
+    machine: &'a mut D,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
     now: Time,
@@ -433,15 +510,15 @@ struct Flight<'a, 's> {
     attends: bool,
 }
 
-impl<'a> Flight<'a, '_> {
+impl<'a, D: Drives> Flight<'a, '_, D> {
     fn new(
-        machine: &'a mut Machine,
+        machine: &'a mut D,
         player: &'a mut Player,
         recorder: &'a mut Recorder,
         looks: Option<Looks>,
         (cut, ramp): (Time, bool),
     ) -> Self {
-        let headroom = machine.ftl().headroom();
+        let headroom = machine.first().ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
         let attends = player.limits_latency();
         Flight {
@@ -473,7 +550,12 @@ impl<'a> Flight<'a, '_> {
 
     fn view(&self) -> View<'_> {
         let begin = self.begin.as_ref().map(|counters| counters.ftl).unwrap_or_default();
-        View { recorder: self.recorder, marks: &self.marks, machine: self.machine, begin: (begin, self.headroom) }
+        View {
+            recorder: self.recorder,
+            marks: &self.marks,
+            machine: self.machine.first(),
+            begin: (begin, self.headroom),
+        }
     }
 
     /// Looks at the measures if enough windows have closed since the last look.
@@ -493,8 +575,8 @@ impl<'a> Flight<'a, '_> {
 
     /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
     fn mark(&mut self, at: Time) {
-        let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
-        let state = MachineState::read(self.machine);
+        let counters = self.machine.counters(at, self.player.completed().saturating_sub(1));
+        let state = MachineState::read(self.machine.first());
         if std::mem::take(&mut self.ramp) {
             (self.begin, self.headroom) = (Some(counters.clone()), state.headroom);
         }
@@ -539,13 +621,13 @@ impl<'a> Flight<'a, '_> {
                     return Ok(());
                 }
                 self.watch_at = done + WATCH_EVERY;
-                self.course.sample(&self.machine.ftl().stats());
+                self.course.sample(&self.machine.first().ftl().stats());
                 if self.requests.as_ref().is_some_and(|requests| !requests.are_written()) {
                     return Ok(());
                 }
                 let fraction = match &mut self.looks {
                     Some(looks) => {
-                        let fraction = looks.limit(done, self.machine);
+                        let fraction = looks.limit(done, self.machine.first());
                         self.watch_at = looks.watch_at(self.watch_at);
                         fraction
                     }

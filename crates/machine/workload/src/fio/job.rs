@@ -11,7 +11,7 @@ use super::keys::LogKeys;
 use super::no_effect;
 use super::pattern::{READ, ReadWrite, ReadWriteKind, Sizes, WRITE, divisor};
 use super::rules::{
-    ContinueOnError, ExitAll, LatencyTarget, PlacementKeys, Steady, Trims, ZbdKeys, ZoneKeys, ZoneMode,
+    ContinueOnError, Drive, ExitAll, LatencyTarget, PlacementKeys, Service, Steady, Trims, ZbdKeys, ZoneKeys, ZoneMode,
 };
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
@@ -113,7 +113,11 @@ pub(crate) struct Job {
     pub logs: LogKeys,
     pub replay: ReplayKeys,
     /// The drives that `filename` names, if it names any.
-    pub drives: Vec<String>,
+    pub drives: Vec<Drive>,
+    /// Their numbers among those of all jobs; the first drive if there are none.
+    pub on: Vec<u16>,
+    /// Choice of the drive of the next request, and the requests until the next choice.
+    pub service: (Service, u64),
     /// Alignment of offsets that are percentages; 0 for that of the smallest block.
     pub offset_align: u64,
     /// Whether the sizes of reads are those of sequential jobs, and the sizes of writes those of random ones.
@@ -298,6 +302,8 @@ impl Job {
             logs: LogKeys::default(),
             replay: ReplayKeys::default(),
             drives: Vec::new(),
+            on: vec![0],
+            service: (Service::RoundRobin, 1),
             offset_align: 0,
             sizes_by_order: false,
             max_latency: [None; 3],
@@ -370,6 +376,7 @@ impl Job {
             || self.max_latency.iter().any(Option::is_some)
             || self.write_iolog.is_some()
             || self.zone_mode == ZoneMode::Zbd
+            || self.on.len() > 1
     }
 
     /// Returns the job's own keys that shape a generated pattern, if the job replays a trace instead.

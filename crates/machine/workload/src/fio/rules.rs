@@ -57,6 +57,27 @@ pub(crate) struct PlacementKeys {
     pub random: bool,
 }
 
+/// A drive that `filename` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Drive {
+    /// Identifies the drive: its partitions and namespaces are no drives of their own.
+    pub id: String,
+    /// The name as given, without `/dev/`.
+    pub name: String,
+}
+
+/// How a job of several drives chooses the drive of the next request: fio's `file_service_type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// One after another.
+    #[default]
+    RoundRobin,
+    /// At random.
+    Random,
+    /// The next once a whole pass over the drive's region has ended.
+    Sequential,
+}
+
 /// fio's `zonemode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ZoneMode {
@@ -112,7 +133,7 @@ pub(crate) struct ZbdKeys {
     pub ignores_limits: bool,
     /// Written part of the job's region above which zones are reset.
     pub reset_threshold: f64,
-    /// Number of those resets per write; 0 for none.
+    /// Resets per write above that part; 0 for none.
     pub reset_frequency: f64,
     /// Whether smaller writes fill the end of a zone that has no space for a request.
     pub fills_ends: bool,

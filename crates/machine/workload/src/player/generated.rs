@@ -4,11 +4,11 @@ use media::{Op, Request, SECTOR};
 use sim::{Rng, Time};
 
 use super::pattern::Pattern;
+use super::placing::{Placed, Placing};
 use super::region::Region;
 use super::step::{Draft, Step};
 use super::trims::TrimQueue;
 use super::written::Written;
-use super::zoned::{Placed, Placing};
 use crate::fio::{Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE, ZoneMode, divisor};
 use crate::placement::Placement;
 
@@ -304,6 +304,7 @@ impl Generated {
         self.extras.loops_left -= 1;
         self.bytes_left = self.limits.bytes;
         self.pattern.rewind();
+        placing.rewind();
         if let Some(written) = &mut self.extras.written {
             written.clear();
         }

@@ -27,6 +27,7 @@ mod monitor;
 mod options;
 mod order;
 mod pattern;
+mod placing;
 mod region;
 mod replay;
 mod slots;
@@ -51,10 +52,12 @@ use generated::Generated;
 use log::Log;
 use monitor::{Monitor, Verdict};
 pub use options::{Beyond, DriveZones, Options, Replay};
+use pattern::Pattern;
+use placing::{AsDrawn, Files};
 pub(crate) use region::Region;
 use slots::{Ready, Slot, Slots};
 use step::{Draft, Step};
-use zoned::{AsDrawn, InZones, ZonedJob, Zones};
+use zoned::{InZones, ZonedJob, Zones};
 
 /// The player's instruction to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +204,8 @@ enum Source {
     /// A job on the short path ([`Generated::is_plain`]).
     Plain(Box<Generated>),
     Generated(Box<Generated>),
+    /// A job on several drives.
+    Files(Box<(Generated, Files)>),
     /// A job with `zonemode=zbd`.
     Zoned(Box<(Generated, ZonedJob)>),
     Replay(Box<replay::Replay>),
@@ -211,6 +216,7 @@ impl Source {
     fn generated(&mut self) -> Option<&mut Generated> {
         match self {
             Source::Plain(generated) | Source::Generated(generated) => Some(generated),
+            Source::Files(files) => Some(&mut files.0),
             Source::Zoned(zoned) => Some(&mut zoned.0),
             Source::Replay(_) => None,
         }
@@ -263,6 +269,20 @@ impl Player {
                             let zoned = ZonedJob::new(&workload.file, job, jobs.len() as u16, region, zones)?;
                             Source::Zoned(Box::new((generated, zoned)))
                         }
+                        _ if job.on.len() > 1 => {
+                            let other = |number: &u16| {
+                                let part = region.on(job, *number, options.capacity);
+                                let choice = streams.stream(&format!("{}.placement.{number}", plan.stream));
+                                let placement = Placement::new(&workload.file, job, options.handles, choice)?;
+                                let rng = streams.stream(&format!("{}.{number}", plan.stream));
+                                Pattern::new(job, part.start, part.bytes, rng, placement)
+                                    .map_err(|why| Error::from(job.error(&workload.file, "random_distribution", &why)))
+                            };
+                            let others = job.on[1..].iter().map(other).collect::<Result<Vec<_>, Error>>()?;
+                            let choice = streams.stream(&format!("{}.drive", plan.stream));
+                            let files = Files::new(others, job.service, region.bytes, choice);
+                            Source::Files(Box::new((generated, files)))
+                        }
                         _ if generated.is_plain() => Source::Plain(Box::new(generated)),
                         _ => Source::Generated(Box::new(generated)),
                     };
@@ -277,7 +297,8 @@ impl Player {
             };
             total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
             let on_error = OnError::new(options.continue_on_error);
-            let lifecycle = Box::new(Lifecycle::new(plan, info.group, depth, on_error, &mut flows, streams)?);
+            let lifecycle =
+                Box::new(Lifecycle::new(plan, info.group, (depth, options.capacity), on_error, &mut flows, streams)?);
             let (state, timer, levels) = (JobState::Idle, Time::ZERO, [0; DEPTHS]);
             jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, lifecycle });
         }
@@ -412,6 +433,10 @@ impl Player {
                 Source::Plain(generated) | Source::Generated(generated) => {
                     generated.step(now, job.in_flight, &mut AsDrawn)
                 }
+                Source::Files(files) => {
+                    let (generated, files) = &mut **files;
+                    generated.step(now, job.in_flight, files)
+                }
                 Source::Zoned(zoned) => {
                     let (generated, job_zones) = &mut **zoned;
                     let zones = self.zones.as_mut().expect("a job uses zones");
@@ -493,6 +518,10 @@ impl Player {
                 generated.complete(slot.op);
                 false
             }
+            Source::Files(files) => {
+                files.0.complete(slot.op);
+                false
+            }
             Source::Zoned(_) => return self.complete_zoned(now, slot),
             Source::Replay(replay) => replay.complete(slot.op, slot.epoch),
         };
@@ -560,6 +589,7 @@ impl Player {
             (_, JobState::Idle) => 0.0,
             (_, JobState::Ended) => 1.0,
             (Source::Plain(generated) | Source::Generated(generated), _) => generated.progress(self.now),
+            (Source::Files(files), _) => files.0.progress(self.now),
             (Source::Zoned(zoned), _) => zoned.0.progress(self.now),
             (Source::Replay(replay), _) => replay.progress(),
         };
@@ -692,7 +722,7 @@ impl Lifecycle {
     fn new(
         plan: &JobPlan,
         group: u32,
-        depth: u32,
+        (depth, capacity): (u32, u64),
         on_error: OnError,
         flows: &mut Flows,
         streams: &Streams,
@@ -734,7 +764,7 @@ impl Lifecycle {
         lifecycle.share = flows.share(job);
         lifecycle.flow_sleep = job.flow_sleep;
         lifecycle.monitor = Monitor::new(job);
-        lifecycle.log = Log::create(job, clone)?;
+        lifecycle.log = Log::create(job, clone, capacity)?;
         Ok(lifecycle)
     }
 }

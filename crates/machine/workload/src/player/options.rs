@@ -6,7 +6,8 @@ use crate::fio::ContinueOnError;
 /// Mapping of a workload to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Capacity of the drive in bytes. A partial last sector is not used.
+    /// Capacity of the drive in bytes. A partial last sector is not used. The drives of a workload with several
+    /// follow each other: offset `capacity` is the start of the second.
     pub capacity: u64,
     /// Timing of trace replays.
     pub replay: Replay,

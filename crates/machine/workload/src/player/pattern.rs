@@ -251,6 +251,11 @@ impl Pattern {
         Request { fua, placement, ..Request::new(state.op, self.start + at, bytes) }
     }
 
+    /// Returns whether a block was trimmed that must be written next.
+    pub fn must_write(&self) -> bool {
+        self.trimmed.is_some()
+    }
+
     /// Returns the end of a direction's last request in the region.
     pub fn end(&self, direction: usize) -> u64 {
         self.directions[direction].order.end()

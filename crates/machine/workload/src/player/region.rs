@@ -21,7 +21,13 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Returns the region of a clone of `job` on a drive.
+    /// Returns the same region on another of a job's drives.
+    pub fn on(&self, job: &Job, drive: u16, capacity: u64) -> Region {
+        let first = u64::from(job.on[0]) * capacity;
+        Region { start: self.start - first + u64::from(drive) * capacity, ..*self }
+    }
+
+    /// Returns the region of a clone of `job` on the first of its drives.
     pub fn new(file: &str, job: &Job, clone: u32, drive: &Options) -> Result<Region, JobFileError> {
         let (capacity, zone) = (drive.capacity, zone_bytes(file, job, drive)?);
         let directions = || [READ, WRITE, TRIM].into_iter().filter(|direction| job.rw.has(*direction));
@@ -47,7 +53,12 @@ impl Region {
         // A region ends at the end of the drive, as with fio on a block device.
         let files = job.file_size.map(|bytes| Amount::Bytes(bytes.saturating_mul(job.files)));
         let wanted = job.size.or(files);
-        let bytes = wanted.map_or(room, |size| bytes_of(size).min(room));
+        // As in fio, a size in bytes is that of all drives together.
+        let count = job.on.len() as u64;
+        let bytes = wanted.map_or(room, |size| match size {
+            Amount::Bytes(bytes) if job.size.is_some() => (bytes / count).min(room),
+            size => bytes_of(size).min(room),
+        });
         let cut = match wanted {
             Some(amount @ (Amount::Bytes(_) | Amount::Zones(_))) if bytes_of(amount) > room => Some(bytes_of(amount)),
             _ => None,
@@ -80,6 +91,8 @@ impl Region {
             Amount::Percent(percent) => (u128::from(bytes) * u128::from(percent) / 100) as u64,
             Amount::Zones(zones) => zones.saturating_mul(zone),
         });
+        let io_size = if count > 1 { io_size.or(Some(bytes.saturating_mul(count))) } else { io_size };
+        let start = start + u64::from(job.on[0]) * capacity;
         Ok(Region { start, bytes, io_size, cut, rounded: (start, bytes) != wanted, zone })
     }
 }

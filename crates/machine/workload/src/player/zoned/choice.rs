@@ -1,8 +1,9 @@
 //! Choice of the zone of a write.
 
 use super::job::Pending;
-use super::{Placed, ZonedJob, Zones};
+use super::{ZonedJob, Zones};
 use crate::fio::WRITE;
+use crate::player::placing::Placed;
 
 /// The zone of a write.
 pub(super) enum Choice {

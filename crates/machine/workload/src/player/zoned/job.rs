@@ -3,8 +3,9 @@
 use media::{Op, Request};
 
 use super::super::region::Region;
-use super::{Placed, Zones};
+use super::Zones;
 use crate::fio::{Amount, Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE, ZbdKeys};
+use crate::player::placing::Placed;
 
 /// State of a job with `zonemode=zbd`.
 #[derive(Clone, Debug)]

@@ -4,9 +4,10 @@ use media::{Op, Request};
 
 use super::choice::Choice;
 use super::job::Pending;
-use super::{Placed, Placing, ZonedJob, Zones};
+use super::{ZonedJob, Zones};
 use crate::fio::{READ, TRIM, WRITE};
 use crate::player::pattern::Pattern;
+use crate::player::placing::{Placed, Placing};
 
 /// A job and the zones that it shares.
 pub(in crate::player) struct InZones<'a> {

@@ -1,4 +1,4 @@
-//! What jobs with zones learn from the drive before a run, and report after it.
+//! Reports between a drive with zones and its jobs: the write pointers before a run, and notes after it.
 
 use crate::player::{Player, Source};
 use crate::workload::Workload;
