@@ -48,7 +48,7 @@ def test_jobs_on_two_drives_have_one_each(tmp_path: Path) -> None:
     energies = ("nvme0n1: flash energy: ", "nvme1n1: flash energy: ")
     assert sum(note.startswith(energies) for note in both.notes) == 2
     mirrored = play(tmp_path, job.replace("nvme0n1", "nvme0n1:/dev/nvme1n1"), "nvme-client-tlc")
-    assert mirrored.summary["jobs"][0]["read"]["total_ios"] == 3000
+    assert mirrored.inside["requests"] == 3000
 
 
 def test_reads_of_a_zoned_drive_find_full_zones(tmp_path: Path) -> None:
