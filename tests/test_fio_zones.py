@@ -74,7 +74,8 @@ def zones_of(side: list[Request], capacity: int) -> tuple[int, int, Counter[int]
 
     Asserts that each write is at the write pointer, or begins a zone again, and that each read is below the pointer."""
     written: dict[int, int] = {}
-    resets, most, writes = 0, 0, Counter()
+    resets, most = 0, 0
+    writes: Counter[int] = Counter()
     for op, at, size in side:
         zone, place = at // ZONE, at % ZONE
         if op == "write":
