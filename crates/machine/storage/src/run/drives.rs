@@ -10,54 +10,9 @@ use crate::machine::{Completion, Machine};
 use crate::results::counters::{Counters, Other};
 use crate::trace::Traced;
 
-/// The machines that serve the requests of a run.
-pub(super) trait Drives {
-    /// Submits a request, like [`Machine::submit`].
-    fn submit(&mut self, now: Time, io: u32, job: u16, request: Request);
-    /// Handles events up to `until` or the first completion, like [`Machine::advance`].
-    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool;
-    /// Returns the time of the last event.
-    fn now(&self) -> Time;
-    /// Returns the first drive.
-    fn first(&self) -> &Machine;
-    /// Returns the counters of the first drive, and with them those of the others.
-    fn counters(&mut self, at: Time, requests: u64) -> Counters;
-    /// Returns where the time of a completed request went, if a trace is kept.
-    fn traced(&mut self, at: Time, io: u32) -> Option<Traced>;
-}
-
-impl Drives for Machine {
-    #[inline]
-    fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        Machine::submit(self, now, io, job, request);
-    }
-
-    #[inline]
-    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        Machine::advance(self, until, completions)
-    }
-
-    #[inline]
-    fn now(&self) -> Time {
-        Machine::now(self)
-    }
-
-    fn first(&self) -> &Machine {
-        self
-    }
-
-    fn counters(&mut self, at: Time, requests: u64) -> Counters {
-        Counters::read(self, at, requests)
-    }
-
-    fn traced(&mut self, at: Time, io: u32) -> Option<Traced> {
-        Machine::traced(self, at, io)
-    }
-}
-
-/// Several equal drives. Offsets count through all of them.
+/// The further drives of a run, next to its first. Offsets count through all of them.
 pub(super) struct Several {
-    machines: Vec<Machine>,
+    others: Vec<Machine>,
     /// Bytes of a drive.
     capacity: u64,
     /// The drive of each request by its number, and that of each job's latest request.
@@ -65,46 +20,59 @@ pub(super) struct Several {
     latest: Vec<u16>,
     /// The drive whose driver has the processor's cores.
     holder: usize,
-    now: Time,
 }
 
 impl Several {
-    /// Creates the drives of a run of `jobs` jobs.
+    /// Creates the further drives of a run. `latest`: the drive of each job.
     ///
     /// # Errors
     /// If the host of such drives has no cores that drivers share.
-    pub fn new(mut machines: Vec<Machine>, capacity: u64, places: &[u16]) -> Result<Several, &'static str> {
-        let [first, second, ..] = &mut machines[..] else { return Err("fewer than two drives") };
-        if !first.swap_cores(second) {
-            return Err("drives that share no cores of a host, expected NVMe, SATA or UFS drives");
+    pub fn new(
+        first: &mut Machine,
+        mut others: Vec<Machine>,
+        capacity: u64,
+        latest: Vec<u16>,
+    ) -> Result<Several, &'static str> {
+        for other in &mut others {
+            if !first.swap_cores(other) {
+                return Err("drives that share no cores of a host, expected NVMe, SATA or UFS drives");
+            }
+            first.swap_cores(other);
         }
-        first.swap_cores(second);
-        let latest = places.to_vec();
-        Ok(Several { machines, capacity, drives: Vec::new(), latest, holder: 0, now: Time::ZERO })
+        Ok(Several { others, capacity, drives: Vec::new(), latest, holder: 0 })
     }
 
-    /// Returns the drives, the first of which has the cores.
-    pub fn into_machines(mut self) -> Vec<Machine> {
-        self.hand_cores(0);
-        self.machines
+    /// Returns the further drives, once the first has the cores.
+    pub fn into_others(mut self, first: &mut Machine) -> Vec<Machine> {
+        self.hand_cores(first, 0);
+        self.others
     }
 
     /// Gives the cores to the driver of a drive, before anything happens there.
-    fn hand_cores(&mut self, drive: usize) {
+    fn hand_cores(&mut self, first: &mut Machine, drive: usize) {
         if drive == self.holder {
             return;
         }
-        let (low, high) = (drive.min(self.holder), drive.max(self.holder));
-        let (head, tail) = self.machines.split_at_mut(high);
-        head[low].swap_cores(&mut tail[0]);
+        for number in [self.holder, drive] {
+            if let Some(other) = number.checked_sub(1) {
+                first.swap_cores(&mut self.others[other]);
+            }
+        }
         self.holder = drive;
     }
 
+    fn machine<'a>(&'a mut self, first: &'a mut Machine, drive: usize) -> &'a mut Machine {
+        match drive.checked_sub(1) {
+            None => first,
+            Some(other) => &mut self.others[other],
+        }
+    }
+
     /// Returns the drive whose event is next, its time, and the time of the next event of any other.
-    fn next(&self) -> Option<(usize, Time, Time)> {
+    fn next(&self, first: &Machine) -> Option<(usize, Time, Time)> {
         let mut found: Option<(usize, Time)> = None;
         let mut other = Time::MAX;
-        for (drive, machine) in self.machines.iter().enumerate() {
+        for (drive, machine) in std::iter::once(first).chain(&self.others).enumerate() {
             let Some(at) = machine.next_event() else { continue };
             match found {
                 Some((_, first)) if first <= at => other = other.min(at),
@@ -116,10 +84,9 @@ impl Several {
         }
         found.map(|(drive, at)| (drive, at, other))
     }
-}
 
-impl Drives for Several {
-    fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
+    /// Submits a request to its drive, like [`Machine::submit`].
+    pub fn submit(&mut self, first: &mut Machine, now: Time, io: u32, job: u16, request: Request) {
         let drive = match request.op {
             // A flush has no offset: it follows the job's latest request.
             Op::Flush => self.latest[job as usize],
@@ -130,40 +97,35 @@ impl Drives for Several {
             self.drives.resize(io as usize + 1, 0);
         }
         (self.drives[io as usize], self.latest[job as usize]) = (drive, drive);
-        self.hand_cores(usize::from(drive));
-        self.machines[usize::from(drive)].submit(now, io, job, Request { offset, ..request });
+        self.hand_cores(first, usize::from(drive));
+        self.machine(first, usize::from(drive)).submit(now, io, job, Request { offset, ..request });
     }
 
-    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while let Some((drive, at, other)) = self.next() {
+    /// Handles events up to `until` or the first completion, like [`Machine::advance`]. Returns the time of the completion.
+    pub fn advance(&mut self, first: &mut Machine, until: Time, completions: &mut Vec<Completion>) -> Option<Time> {
+        while let Some((drive, at, other)) = self.next(first) {
             if at > until {
                 break;
             }
-            self.hand_cores(drive);
-            if self.machines[drive].advance(until.min(other), completions) {
-                self.now = self.machines[drive].now();
-                return true;
+            self.hand_cores(first, drive);
+            let machine = self.machine(first, drive);
+            if machine.advance(until.min(other), completions) {
+                return Some(machine.now());
             }
         }
-        false
+        None
     }
 
-    fn now(&self) -> Time {
-        self.now
+    /// Returns the counters of all drives.
+    pub fn counters(&mut self, first: &mut Machine, at: Time, requests: u64) -> Counters {
+        self.hand_cores(first, 0);
+        read(first, self.others.iter(), at, requests)
     }
 
-    fn first(&self) -> &Machine {
-        &self.machines[0]
-    }
-
-    fn counters(&mut self, at: Time, requests: u64) -> Counters {
-        self.hand_cores(0);
-        read(&self.machines[0], self.machines[1..].iter(), at, requests)
-    }
-
-    fn traced(&mut self, at: Time, io: u32) -> Option<Traced> {
-        let drive = self.drives[io as usize];
-        self.machines[usize::from(drive)].traced(at, io)
+    /// Returns where the time of a completed request went, if a trace is kept.
+    pub fn traced(&mut self, first: &mut Machine, at: Time, io: u32) -> Option<Traced> {
+        let drive = usize::from(self.drives[io as usize]);
+        self.machine(first, drive).traced(at, io)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
 use crate::results::notes::{Kind, Note};
 use crate::run::course::Course;
-use crate::run::drives::{Drives, OtherDrive, Several};
+use crate::run::drives::{OtherDrive, Several};
 use crate::run::failed::FailedJob;
 pub use crate::run::length::{Length, Rule, Until};
 use crate::run::reached::Reached;
@@ -38,6 +38,7 @@ use crate::run::requests::{RequestLogs, Sink};
 use crate::run::steady::is_full;
 use crate::run::until::{Looks, View};
 use crate::run::warm_up::{Steadiness, detect};
+use crate::trace::Traced;
 use system::System;
 use system::parts::Parts;
 
@@ -326,19 +327,27 @@ pub fn run_logged(
         stopped = !go_on;
         go_on
     };
-    let whole = Whole { cut: (cut, own_ramp), partial, looks, requests };
     let empty: Vec<Headroom> = others.iter().map(|machine| machine.ftl().headroom()).collect();
-    let (machine, others, flown) = if others.is_empty() {
-        let flown = play_on(&mut machine, &mut player, &mut recorder, whole, &mut watch)?;
-        (machine, Vec::new(), flown)
-    } else {
-        let all = std::iter::once(machine).chain(others).collect();
-        let mut several = Several::new(all, play.capacity, &workload.first_drives()).map_err(RunError::Drives)?;
-        let flown = play_on(&mut several, &mut player, &mut recorder, whole, &mut watch)?;
-        let mut machines = several.into_machines().into_iter();
-        (machines.next().expect("two drives"), machines.collect(), flown)
-    };
-    let Flown { end, marks, before, mut begin, mut headroom, course, failed, reached } = flown;
+    let mut several = None;
+    if !others.is_empty() {
+        let drives = Several::new(&mut machine, others, play.capacity, workload.first_drives());
+        several = Some(drives.map_err(RunError::Drives)?);
+    }
+    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
+    flight.several = several;
+    flight.attends |= requests.is_some();
+    flight.requests = requests;
+    match flight.fly(&mut watch) {
+        Err(RunError::Interrupted) if partial => {}
+        result => result?,
+    }
+    if let Some(requests) = flight.requests.take() {
+        requests.finish()?;
+    }
+    let reached = flight.reached();
+    let several = flight.several.take();
+    let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
+    let others = several.map_or_else(Vec::new, |several| several.into_others(&mut machine));
     if cut < Time::MAX && before.is_none() {
         return Err(if stopped { RunError::Interrupted } else { RunError::WarmUp { cut, end } });
     }
@@ -436,55 +445,11 @@ fn default_preparation(workload: &Workload, drive: &Options) -> Preparation {
     if fills { Preparation::Filled } else { Preparation::Erased }
 }
 
-/// How a workload is played to its end.
-struct Whole<'s> {
-    /// Time of a user-defined warm-up cut, and whether jobs have a `ramp_time`.
-    cut: (Time, bool),
-    /// Whether a run that the watcher stops has results.
-    partial: bool,
-    looks: Option<Looks>,
-    requests: Option<RequestLogs<'s>>,
-}
-
-/// The end of a played workload.
-struct Flown {
-    end: Time,
-    marks: Marks,
-    before: Option<(Recorder, Marks)>,
-    begin: Option<Counters>,
-    headroom: Headroom,
-    course: Course,
-    failed: Vec<FailedJob>,
-    reached: Option<Reached>,
-}
-
-/// Plays a workload to its end.
-fn play_on<D: Drives>(
-    drives: &mut D,
-    player: &mut Player,
-    recorder: &mut Recorder,
-    whole: Whole<'_>,
-    watch: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Flown, RunError> {
-    let Whole { cut, partial, looks, requests } = whole;
-    let mut flight = Flight::new(drives, player, recorder, looks, cut);
-    flight.attends |= requests.is_some();
-    flight.requests = requests;
-    match flight.fly(watch) {
-        Err(RunError::Interrupted) if partial => {}
-        result => result?,
-    }
-    if let Some(requests) = flight.requests.take() {
-        requests.finish()?;
-    }
-    let reached = flight.reached();
-    let Flight { now: end, marks, before, begin, headroom, course, failed, .. } = flight;
-    Ok(Flown { end, marks, before, begin, headroom, course, failed, reached })
-}
-
 /// The state of a run: player, drives and recorder.
-struct Flight<'a, 's, D> {
-    machine: &'a mut D,
+struct Flight<'a, 's> {
+    machine: &'a mut Machine,
+    /// Further drives, if the run has some.
+    several: Option<Several>,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
     now: Time,
@@ -510,19 +475,20 @@ struct Flight<'a, 's, D> {
     attends: bool,
 }
 
-impl<'a, D: Drives> Flight<'a, '_, D> {
+impl<'a> Flight<'a, '_> {
     fn new(
-        machine: &'a mut D,
+        machine: &'a mut Machine,
         player: &'a mut Player,
         recorder: &'a mut Recorder,
         looks: Option<Looks>,
         (cut, ramp): (Time, bool),
     ) -> Self {
-        let headroom = machine.first().ftl().headroom();
+        let headroom = machine.ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
         let attends = player.limits_latency();
         Flight {
             machine,
+            several: None,
             player,
             recorder,
             now: Time::ZERO,
@@ -550,12 +516,7 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
 
     fn view(&self) -> View<'_> {
         let begin = self.begin.as_ref().map(|counters| counters.ftl).unwrap_or_default();
-        View {
-            recorder: self.recorder,
-            marks: &self.marks,
-            machine: self.machine.first(),
-            begin: (begin, self.headroom),
-        }
+        View { recorder: self.recorder, marks: &self.marks, machine: self.machine, begin: (begin, self.headroom) }
     }
 
     /// Looks at the measures if enough windows have closed since the last look.
@@ -575,8 +536,12 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
 
     /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
     fn mark(&mut self, at: Time) {
-        let counters = self.machine.counters(at, self.player.completed().saturating_sub(1));
-        let state = MachineState::read(self.machine.first());
+        let requests = self.player.completed().saturating_sub(1);
+        let counters = match &mut self.several {
+            None => Counters::read(self.machine, at, requests),
+            Some(several) => several.counters(self.machine, at, requests),
+        };
+        let state = MachineState::read(self.machine);
         if std::mem::take(&mut self.ramp) {
             (self.begin, self.headroom) = (Some(counters.clone()), state.headroom);
         }
@@ -605,8 +570,12 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
                 Next::At(at) => at,
                 _ => Time::MAX,
             };
-            if self.machine.advance(wake, &mut completions) {
-                self.now = self.machine.now();
+            let stopped = match &mut self.several {
+                None => self.machine.advance(wake, &mut completions).then(|| self.machine.now()),
+                Some(several) => several.advance(self.machine, wake, &mut completions),
+            };
+            if let Some(now) = stopped {
+                self.now = now;
                 for completion in &completions {
                     self.take(*completion);
                 }
@@ -621,13 +590,13 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
                     return Ok(());
                 }
                 self.watch_at = done + WATCH_EVERY;
-                self.course.sample(&self.machine.first().ftl().stats());
+                self.course.sample(&self.machine.ftl().stats());
                 if self.requests.as_ref().is_some_and(|requests| !requests.are_written()) {
                     return Ok(());
                 }
                 let fraction = match &mut self.looks {
                     Some(looks) => {
-                        let fraction = looks.limit(done, self.machine.first());
+                        let fraction = looks.limit(done, self.machine);
                         self.watch_at = looks.watch_at(self.watch_at);
                         fraction
                     }
@@ -648,7 +617,10 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
                 None => self.player.next_otherwise(self.now)?,
             };
             match next {
-                Next::Issue(Io { id, job, request, .. }) => self.machine.submit(self.now, id, job, request),
+                Next::Issue(Io { id, job, request, .. }) => match &mut self.several {
+                    None => self.machine.submit(self.now, id, job, request),
+                    Some(several) => several.submit(self.machine, self.now, id, job, request),
+                },
                 other => return Ok(other),
             }
         }
@@ -674,7 +646,7 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
     fn attend(&mut self, io: u32, ended: &Ended, measured: bool) {
         let Ended { job, op, status, due, at, .. } = *ended;
         if let Some(requests) = &mut self.requests
-            && let Some(traced) = self.machine.traced(at, io)
+            && let Some(traced) = traced(self.machine, self.several.as_mut(), at, io)
         {
             requests.add(ended, traced, measured);
         }
@@ -683,5 +655,13 @@ impl<'a, D: Drives> Flight<'a, '_, D> {
         } else if self.player.exceeds_latency(job, op, at - due) {
             self.failed.push(FailedJob { job, status: None, at });
         }
+    }
+}
+
+/// Returns where the time of a completed request went, if a trace is kept.
+fn traced(machine: &mut Machine, several: Option<&mut Several>, at: Time, io: u32) -> Option<Traced> {
+    match several {
+        None => machine.traced(at, io),
+        Some(several) => several.traced(machine, at, io),
     }
 }
