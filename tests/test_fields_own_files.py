@@ -36,9 +36,19 @@ def test_a_request_above_max_latency_ends_its_job(tmp_path: Path) -> None:
     assert "failed_jobs" not in play(tmp_path, job.format("10s")).inside
 
 
-def test_jobs_on_two_drives_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r'job\.fio:6: filename: found the drive "nvme1" and "nvme0" before it'):
-        play(tmp_path, "[global]\nrw=read\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n")
+def test_jobs_on_two_drives_have_one_each(tmp_path: Path) -> None:
+    job = "[global]\nbs=128k\nrw=read\niodepth=32\nnumber_ios=3000\n[one]\nfilename=/dev/nvme0n1\n"
+    alone = play(tmp_path, job, "nvme-client-tlc").summary["jobs"][0]["read"]["bw_bytes"]
+    both = play(tmp_path, job + "[two]\nfilename=/dev/nvme1n1\n", "nvme-client-tlc")
+    rates = [part["read"]["bw_bytes"] for part in both.summary["jobs"]]
+    assert rates == pytest.approx([7.2e9, 7.2e9], rel=0.01)
+    assert rates[0] == pytest.approx(alone, rel=0.01)
+    assert any(note.endswith("two equal drives: nvme0n1, nvme1n1") for note in both.notes)
+    assert [drive["drive"] for drive in both.inside["drives"]] == ["nvme0n1", "nvme1n1"]
+    energies = ("nvme0n1: flash energy: ", "nvme1n1: flash energy: ")
+    assert sum(note.startswith(energies) for note in both.notes) == 2
+    mirrored = play(tmp_path, job.replace("nvme0n1", "nvme0n1:/dev/nvme1n1"), "nvme-client-tlc")
+    assert mirrored.inside["requests"] == 3000
 
 
 def test_reads_of_a_zoned_drive_find_full_zones(tmp_path: Path) -> None:
@@ -96,3 +106,43 @@ def test_a_misplaced_write_to_a_zone_ends_like_in_linux(tmp_path: Path) -> None:
     assert any(note.startswith("error: job a: ended after ") and note.endswith(expected) for note in result.notes)
     counted = play(tmp_path, job + "continue_on_error=all\n", "wd-zn540")
     assert any(note.endswith(f"the first with {expected}") for note in counted.notes)
+
+
+ZBD = "[z]\nrw=write\nbs=128k\nzonemode=zbd\nmax_open_zones=4\noffset=2z\nsize=2z\n"
+
+
+def test_zonemode_zbd_runs_on_a_drive_with_zones(tmp_path: Path) -> None:
+    result = play(tmp_path, ZBD, "wd-zn540")
+    written = result.summary["jobs"][0]["write"]
+    # Two zones of 1,077 MiB.
+    assert (written["total_ios"], written["io_bytes"]) == (2 * 1077 * 8, 2 * 1077 << 20)
+    assert result.summary["jobs"][0]["error"] == 0
+    twice = play(tmp_path, ZBD + "loops=2\n", "wd-zn540")
+    assert twice.summary["jobs"][0]["write"]["total_ios"] == 4 * 1077 * 8
+    assert any(note.endswith('job "z": zones were reset 2 times to be written again') for note in twice.notes)
+
+
+def test_random_jobs_of_zonemode_zbd_keep_to_the_rules_of_the_drive(tmp_path: Path) -> None:
+    job = "[m]\nrw=randrw\nbs=256k\nzonemode=zbd\nnumjobs=3\niodepth=8\nsize=24z\nnumber_ios=2500\nmax_open_zones=3\n"
+    for precondition in ("none", "fill"):
+        path = tmp_path / "job.fio"
+        path.write_text(job)
+        result = nandram.run("wd-zn540", path, precondition=precondition)
+        assert [part["error"] for part in result.summary["jobs"]] == [0, 0, 0]
+        assert sum(part["read"]["total_ios"] + part["write"]["total_ios"] for part in result.summary["jobs"]) > 5000
+        resets = [note for note in result.notes if "reset" in note]
+        assert len(resets) == (precondition == "fill"), result.notes
+
+
+def test_zonemode_zbd_without_zones_names_a_preset(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        play(tmp_path, ZBD)
+    expected = "expected a drive with zones, such as the preset wd-zn540, or zonesize=BYTES for zones that are emulated"
+    assert "job.fio:4: zonemode: found zbd without zonesize on a drive without zones, " in str(raised.value)
+    assert expected in str(raised.value)
+    assert "\n" not in str(raised.value)
+    emulated = play(tmp_path, ZBD + "zonesize=8m\n")
+    assert emulated.inside["requests"] == 128
+    assert any("as in fio, zones of 8388608 bytes are emulated" in note for note in emulated.notes)
+    with pytest.raises(UserError, match='job "z": no zone holds data for it to access'):
+        play(tmp_path, ZBD.replace("write", "read") + "zonesize=8m\n")

@@ -34,8 +34,7 @@ REFUSED = {
     "gpudirect-rdmaio-server": "ioengine",
     "http-webdav": "ioengine",
     "netio": "ioengine",
-    "libzbc-rand-write": "zonemode",
-    "zbd-rand-write": "zonemode",
+    "libzbc-rand-write": "ioengine",
     "sg_verify": "sg_write_mode",
 }
 """Examples that are not block workloads, or that no drive here supports, with the key named in the message."""

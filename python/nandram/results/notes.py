@@ -44,6 +44,7 @@ def of(inside: dict[str, Any]) -> list[str]:
             lines.append(_placement(inside["placement"]))
         if "energy" not in withheld:
             lines.append(f"flash energy: {inside['energy_j']['total']:.4g} J")
+        lines += [line for drive in inside.get("drives", ()) if (line := _drive(drive, withheld))]
     payload = inside.get("payload")
     if payload is not None:
         lines.append(f"payload: {count(payload['sectors_checked'], 'sector')} read back as written")
@@ -118,6 +119,14 @@ def _flash(ftl: dict[str, Any], *, shown: bool) -> list[str]:
     if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
     return lines
+
+
+def _drive(drive: dict[str, Any], withheld: frozenset[str]) -> str:
+    """Return a line on one of several drives; empty if its figures are withheld."""
+    parts = _flash(drive["ftl"], shown="write-amplification" not in withheld)
+    if "energy" not in withheld:
+        parts.append(f"flash energy: {drive['energy_j']['total']:.4g} J")
+    return f"{drive['drive']}: {'; '.join(parts)}" if parts else ""
 
 
 def _amplification(ftl: dict[str, Any]) -> str:

@@ -45,6 +45,7 @@ impl Simulation {
                     run_at_least: None,
                     notes: &[Note::new(Kind::Prepared, begins)],
                     headroom: drive.headroom,
+                    drives: (None, &[]),
                     failed: &[],
                 };
                 summary_of(&device.options.system, &figures)

@@ -32,7 +32,7 @@ fn play_outside(simulation: &mut Simulation, workload: &Workload, seed: u64) -> 
         beyond: RunOptions::default().beyond,
         continue_on_error: RunOptions::default().continue_on_error,
         handles: 0,
-        zones: false,
+        zones: None,
     };
     let mut player = Player::new(workload, &play, &Streams::new(seed)).expect("a workload");
     let mut completions = Vec::new();

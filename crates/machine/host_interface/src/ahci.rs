@@ -23,6 +23,10 @@ pub struct Ahci {
 }
 
 impl Ahci {
+    pub(super) fn swap_cores(&mut self, other: &mut Ahci) {
+        self.host.swap_cores(&mut other.host);
+    }
+
     pub(super) fn new(config: &Config) -> Ahci {
         let host = host::Ahci::new(&config.host);
         let (slots, tags) = (config.host.queue_depth, config.device.max_commands);

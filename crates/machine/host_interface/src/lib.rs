@@ -115,6 +115,18 @@ impl HostInterface {
         }
     }
 
+    /// Exchanges the cores of the processor with those of another path, so that both share one. Returns false if their
+    /// drivers differ, or have no cores.
+    pub fn swap_cores(&mut self, other: &mut HostInterface) -> bool {
+        match (self, other) {
+            (HostInterface::Nvme(one), HostInterface::Nvme(other)) => one.swap_cores(other),
+            (HostInterface::Ahci(one), HostInterface::Ahci(other)) => one.swap_cores(other),
+            (HostInterface::Ufs(one), HostInterface::Ufs(other)) => one.swap_cores(other),
+            _ => return false,
+        }
+        true
+    }
+
     /// Returns the number of event lanes.
     pub const fn lanes() -> usize {
         (STEP.0 + STEPS) as usize

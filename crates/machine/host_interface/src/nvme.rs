@@ -25,6 +25,10 @@ pub struct Nvme {
 }
 
 impl Nvme {
+    pub(super) fn swap_cores(&mut self, other: &mut Nvme) {
+        self.host.swap_cores(&mut other.host);
+    }
+
     pub(super) fn new(config: &Config) -> Nvme {
         let host = host::Nvme::new(&config.host);
         let interrupts = !config.host.completion.is_polling();

@@ -39,6 +39,10 @@ pub struct Ufs {
 }
 
 impl Ufs {
+    pub(super) fn swap_cores(&mut self, other: &mut Ufs) {
+        self.host.swap_cores(&mut other.host);
+    }
+
     pub(super) fn new(config: &Config, link: &link::UfsConfig) -> Ufs {
         let host = host::Ufshci::new(&config.host);
         let (slots, tasks) = (config.host.queue_depth, config.device.max_commands);

@@ -46,5 +46,5 @@ pub use error::{Beyond as BeyondError, Error};
 pub use fio::ContinueOnError;
 pub use logs::{Logs, Sample};
 pub use pauses::Pauses;
-pub use player::{Beyond, DEPTHS, Ended, Io, Next, Options, Player, Progress, Replay};
+pub use player::{Beyond, DEPTHS, DriveZones, Ended, Io, Next, Options, Player, Progress, Replay};
 pub use workload::{JobInfo, Workload};

@@ -5,29 +5,34 @@ use std::ops::Range;
 use media::Op;
 
 use crate::extents::Extents;
-use crate::fio::{Job, READ, ReadWriteKind, TRIM, WRITE};
-use crate::player::Region;
+use crate::fio::{Job, READ, ReadWriteKind, TRIM, WRITE, ZoneMode};
+use crate::player::{Options, Region};
 use crate::trace::RecordOp;
 use crate::workload::{PlanSource, Workload};
 
 impl Workload {
-    /// Returns the ranges of bytes that jobs may write or trim on a drive of `capacity` bytes; `None` if a trace is replayed.
-    pub fn written(&self, capacity: u64) -> Option<Vec<Range<u64>>> {
+    /// Returns the ranges of bytes that jobs may write or trim on `drive`; `None` if a trace is replayed. Jobs that reset
+    /// zones before they write them (`zonemode=zbd`) do not count.
+    pub fn written(&self, drive: &Options) -> Option<Vec<Range<u64>>> {
         let mut found = Vec::new();
         for plan in &self.plans {
             let PlanSource::Generate(job, clone) = &plan.source else { return None };
-            if job.rw.has(WRITE) || job.rw.has(TRIM) {
+            if (job.rw.has(WRITE) || job.rw.has(TRIM)) && job.zone_mode != ZoneMode::Zbd {
                 // A region that does not fit is reported when the job is fitted to the drive.
-                let Ok(region) = Region::new(&self.file, job, *clone, capacity) else { continue };
-                found.push(region.start..region.start + region.bytes);
+                let Ok(region) = Region::new(&self.file, job, *clone, drive) else { continue };
+                for number in &job.on {
+                    let Region { start, bytes, .. } = region.on(job, *number, drive.capacity);
+                    found.push(start..start + bytes);
+                }
             }
         }
         Some(found)
     }
 
-    /// Returns true if some job or trace may read data on a drive of `capacity` bytes that no earlier stage of the workload
-    /// has written in full. Reads that only verify a job's own writes do not count.
-    pub fn reads_unwritten(&self, capacity: u64) -> bool {
+    /// Returns true if some job or trace may read data on `drive` that no earlier stage of the workload has written in
+    /// full. Reads that only verify a job's own writes do not count, nor do those below the write pointers of zones that
+    /// the same job writes.
+    pub fn reads_unwritten(&self, drive: &Options) -> bool {
         let mut written = Extents::default();
         let mut stage: Vec<(u64, u64)> = Vec::new();
         let mut number = 0;
@@ -41,12 +46,16 @@ impl Workload {
                 PlanSource::Replay(..) => {}
                 PlanSource::Generate(job, clone) => {
                     // A region that does not fit is reported when the job is fitted to the drive.
-                    let Ok(region) = Region::new(&self.file, job, *clone, capacity) else { continue };
-                    if job.rw.has(READ) && !written.covers(region.start, region.bytes) {
-                        return true;
-                    }
-                    if writes_all(job) {
-                        stage.push((region.start, region.bytes));
+                    let Ok(region) = Region::new(&self.file, job, *clone, drive) else { continue };
+                    let below = job.zone_mode == ZoneMode::Zbd && job.rw.has(WRITE) && !job.zbd.reads_beyond;
+                    for number in &job.on {
+                        let Region { start, bytes, .. } = region.on(job, *number, drive.capacity);
+                        if job.rw.has(READ) && !below && !written.covers(start, bytes) {
+                            return true;
+                        }
+                        if writes_all(job) {
+                            stage.push((start, bytes));
+                        }
                     }
                 }
             }
@@ -55,9 +64,14 @@ impl Workload {
     }
 }
 
-/// Returns true if `job` writes every byte of its region before it ends.
+/// Returns true if `job` writes every byte of its region before it ends, or makes known what it has written by write
+/// pointers.
 fn writes_all(job: &Job) -> bool {
-    let whole = job.number_ios.is_none() && job.io_size.is_none() && job.runtime.is_none() && !job.strided;
+    if job.zone_mode == ZoneMode::Zbd && job.rw.has(WRITE) {
+        return true;
+    }
+    let strided = job.zone_mode == ZoneMode::Strided;
+    let whole = job.number_ios.is_none() && job.io_size.is_none() && job.runtime.is_none() && !strided;
     let order = if job.rw.random { job.random_map && !job.lfsr } else { job.gap == 0 };
     job.rw.kind == ReadWriteKind::Only(Op::Write) && whole && order
 }
@@ -102,7 +116,7 @@ mod tests {
 
     fn reads_unwritten(jobs: &str) -> bool {
         let workload = Workload::parse_fio("job.fio", jobs).unwrap_or_else(|error| panic!("{error}"));
-        workload.reads_unwritten(1 << 20)
+        workload.reads_unwritten(&Options::new(1 << 20))
     }
 
     #[test]
@@ -112,6 +126,9 @@ mod tests {
         assert!(!reads_unwritten("[a]\nrw=randwrite\n"));
         assert!(!reads_unwritten("[a]\nrw=write\nverify=crc32c\n"));
         assert!(!reads_unwritten("[a]\nrw=trim\n"));
+        assert!(!reads_unwritten("[a]\nrw=randrw\nzonemode=zbd\nzonesize=64k\n"));
+        assert!(reads_unwritten("[a]\nrw=randrw\nzonemode=zbd\nzonesize=64k\nread_beyond_wp=1\n"));
+        assert!(reads_unwritten("[a]\nrw=randread\nzonemode=zbd\nzonesize=64k\n"));
     }
 
     #[test]

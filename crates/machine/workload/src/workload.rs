@@ -21,6 +21,7 @@ pub struct Workload {
     jobs: Vec<JobInfo>,
     notes: Vec<String>,
     globals: Vec<(String, String)>,
+    drives: Vec<String>,
 }
 
 /// Description of a job in results; each clone of `numjobs` has its own.
@@ -116,6 +117,7 @@ impl Workload {
             jobs: vec![JobInfo { name: stem, group: 0, starts_later: false, options, inherited: 0 }],
             notes,
             globals: Vec::new(),
+            drives: Vec::new(),
         })
     }
 
@@ -137,8 +139,12 @@ impl Workload {
         Workload::of_jobs(fio::parse_arguments(arguments)?)
     }
 
-    fn of_jobs(JobFile { file, jobs, globals }: JobFile) -> Result<Workload, Error> {
-        let mut workload = Workload { file, plans: Vec::new(), jobs: Vec::new(), notes: Vec::new(), globals };
+    fn of_jobs(JobFile { file, jobs, globals, drives }: JobFile) -> Result<Workload, Error> {
+        let mut workload = Workload { file, plans: Vec::new(), jobs: Vec::new(), notes: Vec::new(), globals, drives };
+        if !workload.drives.is_empty() {
+            let (count, names) = (words(workload.drives.len()), workload.drives.join(", "));
+            workload.notes.push(format!("{}: {count} equal drives: {names}", workload.file));
+        }
         let (mut stage, mut group) = (0, 0);
         for (section, job) in jobs.iter().enumerate() {
             stage += u32::from(job.stonewall && section > 0);
@@ -327,11 +333,27 @@ impl Workload {
         &self.globals
     }
 
+    /// Returns the number of each job's drive; of several, the first.
+    pub fn first_drives(&self) -> Vec<u16> {
+        self.plan_jobs().map(|job| job.map_or(0, |job| job.on[0])).collect()
+    }
+
+    /// Returns the names of the drives that the jobs use; none if there is only one.
+    pub fn drives(&self) -> &[String] {
+        &self.drives
+    }
+
     /// Returns notes for the user that are not errors, one line each: a capped depth, the layout of a trace on the
     /// drive.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
+
+/// Returns a small number in words.
+fn words(number: usize) -> String {
+    let names = ["two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    number.checked_sub(2).and_then(|at| names.get(at)).map_or_else(|| number.to_string(), |name| (*name).to_owned())
 }
 
 /// Mean time between the requests of an iolog from which on its times may have another unit.

@@ -219,12 +219,24 @@ fn bad_job_files_are_explained() {
             "mix.fio:2: kb_base: found \"1001\", expected one of 1024, 1000; the nearest is \"1000\"",
         ),
         (
-            "[a]\nfilename=/dev/sda:/dev/sdb\n",
-            "mix.fio:2: filename: found the drive \"sdb\" and \"sda\" before it, expected one drive per run: drives that share nothing run side by side at the speed of each alone, so run the jobs of each by themselves",
+            "[a]\nfilename=/dev/nvme0n1\n[b]\nread_iolog=none\nfilename=/dev/nvme1n1\n",
+            "mix.fio:4: read_iolog: found next to several drives, expected jobs without traces",
         ),
         (
-            "[global]\nbs=4k\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n",
-            "mix.fio:6: filename: found the drive \"nvme1\" and \"nvme0\" before it, expected one drive per run: drives that share nothing run side by side at the speed of each alone, so run the jobs of each by themselves",
+            "[a]\nfilename=/dev/nvme0n1\n[b]\nzonemode=zbd\nfilename=/dev/nvme1n1\n",
+            "mix.fio:4: zonemode: found zbd next to several drives, expected one drive",
+        ),
+        (
+            "[a]\nrw=write\nverify=md5\nfilename=/dev/sda:/dev/sdb\n",
+            "mix.fio:3: verify: found on a job that writes several drives, expected a job for each drive",
+        ),
+        (
+            "[a]\nfile_service_type=roundrobin:0\n",
+            "mix.fio:2: file_service_type: found \"roundrobin:0\", expected a number of requests after the colon, such as roundrobin:8",
+        ),
+        (
+            "[a]\nfile_service_type=robin\n",
+            "mix.fio:2: file_service_type: found \"robin\", expected one of roundrobin, random, sequential",
         ),
         ("[a]\nread_iolog=:\n", "mix.fio:2: read_iolog: found \":\", expected the name of an iolog"),
         (
@@ -237,7 +249,7 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nzonemode=zbd\n",
-            "mix.fio:2: zonemode: found \"zbd\", expected none or strided: nandram guest runs fio itself with zonemode=zbd on the drive",
+            "mix.fio:2: zonemode: found zbd without zonesize on a drive without zones, expected a drive with zones, such as the preset wd-zn540, or zonesize=BYTES for zones that are emulated as in fio",
         ),
         ("[a]\niodepth=many*2\n", "mix.fio:2: iodepth: found \"many*2\", expected a whole number from 1 to 1048576"),
         (

@@ -115,45 +115,63 @@ impl Stats {
     /// # Panics
     /// In debug builds, if `earlier` is the later reading.
     pub fn since(&self, earlier: &Stats) -> Stats {
-        Stats {
-            host_bytes: self.host_bytes - earlier.host_bytes,
-            host_units: self.host_units - earlier.host_units,
-            overwritten_in_ram: self.overwritten_in_ram - earlier.overwritten_in_ram,
-            programmed_host: self.programmed_host - earlier.programmed_host,
-            programmed_copy: self.programmed_copy - earlier.programmed_copy,
-            programmed_system: self.programmed_system - earlier.programmed_system,
-            programmed_padding: self.programmed_padding - earlier.programmed_padding,
-            programmed_parity: self.programmed_parity - earlier.programmed_parity,
-            programs: self.programs - earlier.programs,
-            parity_programs: self.parity_programs - earlier.parity_programs,
-            rebuilt: self.rebuilt - earlier.rebuilt,
-            rebuild_failures: self.rebuild_failures - earlier.rebuild_failures,
-            rebuild_reads: self.rebuild_reads - earlier.rebuild_reads,
-            relocated: self.relocated - earlier.relocated,
-            host_reads: self.host_reads - earlier.host_reads,
-            read_hits: self.read_hits - earlier.read_hits,
-            read_misses: self.read_misses - earlier.read_misses,
-            read_unwritten: self.read_unwritten - earlier.read_unwritten,
-            read_copies: self.read_copies - earlier.read_copies,
-            read_copy_hits: self.read_copy_hits - earlier.read_copy_hits,
-            fill_reads: self.fill_reads - earlier.fill_reads,
-            copy_reads: self.copy_reads - earlier.copy_reads,
-            map_reads: self.map_reads - earlier.map_reads,
-            map_hits: self.map_hits - earlier.map_hits,
-            map_misses: self.map_misses - earlier.map_misses,
-            map_host_hits: self.map_host_hits - earlier.map_host_hits,
-            host_memory_hits: self.host_memory_hits - earlier.host_memory_hits,
-            host_memory_loads: self.host_memory_loads - earlier.host_memory_loads,
-            host_memory_load_bytes: self.host_memory_load_bytes - earlier.host_memory_load_bytes,
-            host_memory_stores: self.host_memory_stores - earlier.host_memory_stores,
-            host_memory_store_bytes: self.host_memory_store_bytes - earlier.host_memory_store_bytes,
-            victims: self.victims - earlier.victims,
-            folded: self.folded - earlier.folded,
-            victim_units: self.victim_units - earlier.victim_units,
-            erases: self.erases - earlier.erases,
-            failures: self.failures - earlier.failures,
-            refreshed: self.refreshed - earlier.refreshed,
-            lost_units: self.lost_units - earlier.lost_units,
-        }
+        self.combine(earlier, |now, then| now - then)
+    }
+
+    /// Returns the sums of these counters and those of another drive.
+    pub fn plus(&self, other: &Stats) -> Stats {
+        self.combine(other, |one, other| one + other)
     }
 }
+
+macro_rules! combine {
+    ($($field:ident),*) => {
+        impl Stats {
+            /// Applies `with` to each pair of counters.
+            fn combine(&self, other: &Stats, with: impl Fn(u64, u64) -> u64) -> Stats {
+                Stats { $($field: with(self.$field, other.$field)),* }
+            }
+        }
+    };
+}
+
+combine!(
+    host_bytes,
+    host_units,
+    overwritten_in_ram,
+    programmed_host,
+    programmed_copy,
+    programmed_system,
+    programmed_padding,
+    programmed_parity,
+    programs,
+    parity_programs,
+    rebuilt,
+    rebuild_failures,
+    rebuild_reads,
+    relocated,
+    host_reads,
+    read_hits,
+    read_misses,
+    read_unwritten,
+    read_copies,
+    read_copy_hits,
+    fill_reads,
+    copy_reads,
+    map_reads,
+    map_hits,
+    map_misses,
+    map_host_hits,
+    host_memory_hits,
+    host_memory_loads,
+    host_memory_load_bytes,
+    host_memory_stores,
+    host_memory_store_bytes,
+    victims,
+    folded,
+    victim_units,
+    erases,
+    failures,
+    refreshed,
+    lost_units
+);

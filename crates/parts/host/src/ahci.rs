@@ -44,6 +44,11 @@ impl Ahci {
         }
     }
 
+    /// Exchanges the processor's cores with those of another driver.
+    pub fn swap_cores(&mut self, other: &mut Ahci) {
+        self.slots.swap_cores(&mut other.slots);
+    }
+
     /// Accepts a request of `job`. [`issue`](Self::issue) must be called afterwards.
     pub fn submit(&mut self, io: u32, job: u16, request: Request) {
         self.slots.open(io, job, request);

@@ -230,6 +230,11 @@ impl Nvme {
         }
     }
 
+    /// Exchanges the processor's cores with those of another driver.
+    pub fn swap_cores(&mut self, other: &mut Nvme) {
+        std::mem::swap(&mut self.cores, &mut other.cores);
+    }
+
     /// Returns the number of queue pairs in use: those configured, at most one per core.
     pub fn pairs(&self) -> u16 {
         self.pairs.len() as u16

@@ -44,6 +44,11 @@ pub struct Slots {
 }
 
 impl Slots {
+    /// Exchanges the processor's cores with those of another driver.
+    pub(crate) fn swap_cores(&mut self, other: &mut Slots) {
+        std::mem::swap(&mut self.cores, &mut other.cores);
+    }
+
     /// Creates free slots. The driver spends `invalidation` per 512 KiB of caches that are not coherent with the
     /// controller.
     ///

@@ -61,6 +61,11 @@ pub struct Ufshci {
 }
 
 impl Ufshci {
+    /// Exchanges the processor's cores with those of another driver.
+    pub fn swap_cores(&mut self, other: &mut Ufshci) {
+        self.slots.swap_cores(&mut other.slots);
+    }
+
     /// Creates an idle host.
     ///
     /// # Panics

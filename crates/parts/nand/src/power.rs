@@ -41,6 +41,17 @@ impl EnergyByPart {
         self.read + self.program + self.erase + self.transfer + self.standby
     }
 
+    /// Returns the sum with the energy of another drive.
+    pub fn plus(&self, other: &EnergyByPart) -> EnergyByPart {
+        EnergyByPart {
+            read: self.read + other.read,
+            program: self.program + other.program,
+            erase: self.erase + other.erase,
+            transfer: self.transfer + other.transfer,
+            standby: self.standby + other.standby,
+        }
+    }
+
     /// Returns the energy drawn since an earlier reading.
     pub fn since(&self, earlier: &EnergyByPart) -> EnergyByPart {
         EnergyByPart {

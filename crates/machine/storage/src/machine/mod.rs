@@ -247,6 +247,12 @@ impl Machine {
         self.checker.as_deref_mut()
     }
 
+    /// Exchanges the cores of the host's processor with those of another drive's host, so that both drives share one.
+    /// Returns false if there are none to share.
+    pub(crate) fn swap_cores(&mut self, other: &mut Machine) -> bool {
+        self.host_interface.swap_cores(&mut other.host_interface)
+    }
+
     /// Returns the host interface: driver, link and controller front end.
     pub fn host_interface(&self) -> &HostInterface {
         &self.host_interface

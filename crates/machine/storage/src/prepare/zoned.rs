@@ -7,9 +7,28 @@ use ftl::config::ConfigError;
 use nand::Store;
 use sim::Streams;
 use system::parts::Parts;
-use zones::ftl::{LaidZones, ZonedFtlConfig};
+use workload::DriveZones;
+use zones::ZoneState;
+use zones::ftl::{LaidZones, ZonedFtl, ZonedFtlConfig};
 
 use super::{Preparation, PrepareError, Prepared, usable};
+
+/// Returns the zones of `config` as jobs see them.
+pub(crate) fn shape(config: &ZonedFtlConfig) -> DriveZones {
+    let unit = u64::from(config.geometry.unit_bytes);
+    let zones::Config { size, capacity, open_max, active_max, .. } = config.zones;
+    // Open zones are active. Linux has the same limit.
+    let open = open_max.into_iter().chain(active_max).min();
+    DriveZones { size: size * unit, capacity: capacity * unit, open }
+}
+
+/// Returns the bytes of a zone before its write pointer.
+pub(crate) fn written(layer: &ZonedFtl, zone: u32) -> u64 {
+    let zones = layer.zones();
+    let full = zones.state(zone) == ZoneState::Full;
+    let units = if full { zones.config().capacity } else { zones.written(zone) };
+    units * u64::from(layer.unit_bytes())
+}
 
 /// Lays out all zones of `config` as full, but for those that overlap `written`, in bytes. Returns an erased drive if none is
 /// left. A conventional part stays empty.

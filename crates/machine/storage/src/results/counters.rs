@@ -34,6 +34,17 @@ pub struct Counters {
     /// Report on the path through a shared buffer, and counters of the flash's ECC engines, whose energy is part of the
     /// controller's.
     pub shared_buffer: Option<Box<(Report, EccStats)>>,
+    /// Counters of further drives, if the run has several.
+    pub others: Vec<Other>,
+}
+
+/// Counters of a further drive.
+#[derive(Clone, Debug, Default)]
+pub struct Other {
+    /// The counters.
+    pub counters: Counters,
+    /// The drive's headroom at the time of the snapshot; in a difference, that of the earlier one.
+    pub headroom: Headroom,
 }
 
 impl Counters {
@@ -57,7 +68,18 @@ impl Counters {
             shared_buffer: interface
                 .shared_buffer(at, ecc.decoded_bytes, ecc.encoded_bytes)
                 .map(|report| Box::new((report, ecc))),
+            others: Vec::new(),
         }
+    }
+
+    /// Returns the counters of the translation layers of all drives together.
+    pub fn ftl_of_all(&self) -> Stats {
+        self.others.iter().fold(self.ftl, |sum, other| sum.plus(&other.counters.ftl))
+    }
+
+    /// Returns the energy of the flash of all drives together.
+    pub fn energy_of_all(&self) -> EnergyByPart {
+        self.others.iter().fold(self.energy, |sum, other| sum.plus(&other.counters.energy))
     }
 
     /// Returns the difference from an earlier snapshot, or a copy of this one if `earlier` is `None`.
@@ -84,6 +106,15 @@ impl Counters {
                 };
                 Box::new((now.0.since(&then.0), ecc))
             }),
+            others: self
+                .others
+                .iter()
+                .zip(&earlier.others)
+                .map(|(now, then)| Other {
+                    counters: now.counters.since(Some(&then.counters)),
+                    headroom: then.headroom,
+                })
+                .collect(),
         }
     }
 }

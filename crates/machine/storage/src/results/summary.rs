@@ -17,6 +17,7 @@ use crate::results::notes::{self, Note};
 use crate::results::placement::placement;
 use crate::results::validity;
 use crate::run::Outcome;
+use crate::run::drives::OtherDrive;
 use crate::run::failed::FailedJob;
 use crate::run::reached::Reached;
 use crate::run::record::{Direction, Totals};
@@ -250,6 +251,7 @@ fn host_memory(machine: &Machine, stats: &ftl::Stats) -> Value {
 }
 
 /// A drive and its measurements, from a run that has ended or from one that goes on.
+#[derive(Clone)]
 pub struct Figures<'a> {
     /// The drive.
     pub machine: &'a Machine,
@@ -269,6 +271,8 @@ pub struct Figures<'a> {
     pub notes: &'a [Note],
     /// Headroom of the drive at the start of the statistics.
     pub headroom: Headroom,
+    /// Name of the drive and the other drives, if there are several.
+    pub drives: (Option<&'a str>, &'a [OtherDrive]),
     /// Jobs ended by an error.
     pub failed: &'a [FailedJob],
     /// What the run knows of its measures, if it went on until they were known.
@@ -287,6 +291,7 @@ impl<'a> From<&'a Outcome> for Figures<'a> {
             run_at_least: outcome.run_at_least,
             notes: &outcome.notes,
             headroom: outcome.headroom,
+            drives: (outcome.name.as_deref(), &outcome.others),
             failed: &outcome.failed,
             reached: outcome.reached.as_ref(),
         }
@@ -298,7 +303,7 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
     let Figures { machine, measured, prepared, mounted, counters: (whole_run, window), .. } = figures;
     let (ftl, nand, end) = (machine.ftl(), machine.nand(), whole_run.at);
     nand.assert_bounds(end);
-    let stats = &window.ftl;
+    let stats = &window.ftl_of_all();
     let (least, mean, most) = ftl.wear();
     let names = busy_names(machine);
     let jobs = measured.jobs;
@@ -336,12 +341,12 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
             "requests": window.requests,
         },
         "ftl": ftl_counts(stats, system.ftl.unit as u32),
-        "energy_j": energy_parts(&window.energy),
+        "energy_j": energy_parts(&window.energy_of_all()),
         "busy": busy_parts(&names, window),
         "interrupts": window.interrupts,
         "whole_run": {
-            "ftl": ftl_counts(&whole_run.ftl, system.ftl.unit as u32),
-            "energy_j": energy_parts(&whole_run.energy),
+            "ftl": ftl_counts(&whole_run.ftl_of_all(), system.ftl.unit as u32),
+            "energy_j": energy_parts(&whole_run.energy_of_all()),
             "busy": busy_parts(&names, whole_run),
             "interrupts": whole_run.interrupts,
         },
@@ -367,6 +372,17 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
     }
     if let Some(reached) = figures.reached {
         all["until"] = reached.entry();
+    }
+    if let (Some(name), others @ [_, ..]) = figures.drives {
+        let section = |name: &str, machine: &Machine, counters: &Counters| {
+            let mut section = counted(machine, system.ftl.unit as u32, counters);
+            section["drive"] = json!(name);
+            section
+        };
+        let first = section(name, machine, window);
+        let rest =
+            others.iter().zip(&window.others).map(|(drive, of)| section(&drive.name, &drive.machine, &of.counters));
+        all["drives"] = std::iter::once(first).chain(rest).collect();
     }
     if !figures.failed.is_empty() {
         all["failed_jobs"] = figures.failed.iter().map(|failed| failed.entry(jobs)).collect();

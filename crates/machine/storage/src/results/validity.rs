@@ -23,11 +23,27 @@ pub(crate) fn notes(system: &System, figures: &Figures<'_>) -> Vec<Note> {
     let mut found = ended_early(figures);
     found.extend(failed_requests(figures));
     let filled = figures.prepared.preparation == Preparation::Filled;
-    found.extend(empty_drive(&figures.counters.1.ftl, system.has_zones(), filled));
-    found.extend(not_steady(system, figures));
+    found.extend(empty_drive(&figures.counters.1.ftl_of_all(), system.has_zones(), filled));
+    found.extend(of_drive(system, figures));
+    for (at, drive) in figures.drives.1.iter().enumerate() {
+        let (whole_run, window) = &figures.counters;
+        let counters = (whole_run.others[at].counters.clone(), window.others[at].counters.clone());
+        let own = Figures { machine: &drive.machine, counters, headroom: drive.headroom, ..figures.clone() };
+        let new =
+            of_drive(system, &own).into_iter().filter(|note| found.iter().all(|other| other.kind() != note.kind()));
+        let new: Vec<Note> =
+            new.map(|note| Note::new(note.kind(), format!("{}: {}", drive.name, note.text()))).collect();
+        found.extend(new);
+    }
+    found.extend(warm_up(figures));
+    found
+}
+
+/// Returns the notes on the state of one drive.
+fn of_drive(system: &System, figures: &Figures<'_>) -> Vec<Note> {
+    let mut found: Vec<Note> = not_steady(system, figures).into_iter().collect();
     found.extend(few_cycles(figures));
     found.extend(little_written(system, figures));
-    found.extend(warm_up(figures));
     if figures.machine.ftl().is_read_only() {
         found.push(Note::new(Kind::ReadOnly, "the drive became read-only: too few good blocks were left"));
     }

@@ -1,6 +1,7 @@
 //! Plays a workload on a machine and collects the results.
 
 pub(crate) mod course;
+pub mod drives;
 pub mod failed;
 pub mod intervals;
 pub mod length;
@@ -28,6 +29,7 @@ use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
 use crate::results::notes::{Kind, Note};
 use crate::run::course::Course;
+use crate::run::drives::{OtherDrive, Several};
 use crate::run::failed::FailedJob;
 pub use crate::run::length::{Length, Rule, Until};
 use crate::run::reached::Reached;
@@ -36,6 +38,7 @@ use crate::run::requests::{RequestLogs, Sink};
 use crate::run::steady::is_full;
 use crate::run::until::{Looks, View};
 use crate::run::warm_up::{Steadiness, detect};
+use crate::trace::Traced;
 use system::System;
 use system::parts::Parts;
 
@@ -123,6 +126,12 @@ pub enum RunError {
     /// The end of the jobs cannot be replaced.
     #[error("until: found {0}, expected jobs without an end of their own")]
     Until(&'static str),
+    /// No job found data in the zones that it reads.
+    #[error("{0}")]
+    EmptyZones(String),
+    /// Several drives of this kind cannot run together.
+    #[error("filename: found {0}")]
+    Drives(&'static str),
     /// The watcher stopped the run.
     #[error("interrupted")]
     Interrupted,
@@ -141,8 +150,12 @@ pub struct Progress {
 
 /// Results of a completed run.
 pub struct Outcome {
-    /// The machine at the end of the run.
+    /// The machine at the end of the run: the first, if there are several.
     pub machine: Machine,
+    /// The other drives of the run.
+    pub others: Vec<OtherDrive>,
+    /// Name of the first drive, if there are several.
+    pub name: Option<String>,
     /// Recorded measurements.
     pub recorder: Recorder,
     /// Counters at the end of each of the recorder's windows.
@@ -193,7 +206,8 @@ impl Outcome {
 
     /// Returns the counters of the whole run.
     pub fn whole_run(&self) -> Counters {
-        Counters::read(&self.machine, self.end.max(self.machine.now()), self.requests)
+        let others = self.others.iter().map(|other| &other.machine);
+        drives::read(&self.machine, others, self.end.max(self.machine.now()), self.requests)
     }
 
     /// Returns the counters of the part that the statistics cover.
@@ -244,26 +258,37 @@ pub fn run_logged(
         replay: options.replay,
         beyond: options.beyond,
         handles: parts.ftl.placement.map_or(0, |placement| placement.handles),
-        zones: parts.zones.is_some(),
+        zones: parts.zones.as_ref().map(zoned::shape),
         continue_on_error: options.continue_on_error,
     };
     let (until, endless) = endless(workload, &parts, options.length)?;
     let mut player = Player::new(endless.as_ref().unwrap_or(workload), &play, &streams)?;
-    let by_default = || default_preparation(workload, &parts);
+    let by_default = || default_preparation(workload, &play);
     let chosen = options.preparation.unwrap_or_else(by_default);
     let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
     let preparation = if rests { Preparation::Rested } else { chosen };
-    let (store, prepared) = match &parts.zones {
-        Some(zones) if preparation == Preparation::Filled => {
-            let written = workload.written(parts.user_bytes).unwrap_or_default();
-            zoned::fill(&parts, zones, &written, &streams)?
+    let written = workload.written(&play).unwrap_or_default();
+    let create = |number: u16| -> Result<(Machine, Prepared, MountReport), RunError> {
+        let streams = drives::streams(options.seed, number);
+        let (store, prepared) = match &parts.zones {
+            Some(zones) if preparation == Preparation::Filled => {
+                let written = drives::part_of(&written, number, play.capacity);
+                zoned::fill(&parts, zones, &written, &streams)?
+            }
+            _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
+        };
+        let (nand, ftl, mounted) = parts.mount(store, &streams)?;
+        let mut machine = Machine::new(&parts, ftl, nand);
+        if preparation == Preparation::Steady && workload.floods() {
+            machine.hold_overwrites(&mut streams.stream("run.held"));
         }
-        _ => prepare(system, &parts, preparation, &streams, options.cache.as_deref())?,
+        Ok((machine, prepared, mounted))
     };
-    let (nand, ftl, mounted) = parts.mount(store, &streams)?;
-    let mut machine = Machine::new(&parts, ftl, nand);
-    if preparation == Preparation::Steady && workload.floods() {
-        machine.hold_overwrites(&mut streams.stream("run.held"));
+    let (mut machine, prepared, mounted) = create(0)?;
+    if player.uses_zones()
+        && let Some(zoned) = machine.ftl().zoned()
+    {
+        player.report_zones(|zone| zoned::written(zoned, zone));
     }
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
@@ -271,6 +296,14 @@ pub fn run_logged(
     let requests = RequestLogs::new(sink, Logs::create(workload)?);
     if requests.is_some() {
         machine.keep_trace();
+    }
+    let mut others = Vec::new();
+    for number in 1..workload.drives().len() as u16 {
+        let (mut machine, ..) = create(number)?;
+        if requests.is_some() {
+            machine.keep_trace();
+        }
+        others.push(machine);
     }
     let jobs = workload.jobs();
     let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
@@ -294,7 +327,14 @@ pub fn run_logged(
         stopped = !go_on;
         go_on
     };
+    let empty: Vec<Headroom> = others.iter().map(|machine| machine.ftl().headroom()).collect();
+    let mut several = None;
+    if !others.is_empty() {
+        let drives = Several::new(&mut machine, others, play.capacity, workload.first_drives());
+        several = Some(drives.map_err(RunError::Drives)?);
+    }
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
+    flight.several = several;
     flight.attends |= requests.is_some();
     flight.requests = requests;
     match flight.fly(&mut watch) {
@@ -305,7 +345,9 @@ pub fn run_logged(
         requests.finish()?;
     }
     let reached = flight.reached();
+    let several = flight.several.take();
     let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
+    let others = several.map_or_else(Vec::new, |several| several.into_others(&mut machine));
     if cut < Time::MAX && before.is_none() {
         return Err(if stopped { RunError::Interrupted } else { RunError::WarmUp { cut, end } });
     }
@@ -327,11 +369,16 @@ pub fn run_logged(
             (begin, headroom) = (Some(mark.counters.clone()), mark.state.headroom);
         }
     }
-    let remarks = workload.notes().iter().chain(player.notes());
+    let zone_notes = player.zone_notes(workload);
+    if let (0, Some(note)) = (requests, zone_notes.first()) {
+        return Err(RunError::EmptyZones(note.clone()));
+    }
+    let remarks = workload.notes().iter().chain(player.notes()).chain(&zone_notes);
     let mut notes: Vec<Note> = remarks.map(|text| Note::new(Kind::Remark, text)).collect();
     notes.extend(course.note(machine.ftl(), &prepared));
     if options.preparation.is_none() && prepared.preparation != Preparation::Erased {
-        let zones = if parts.zones.is_some() { "; zones that jobs write begin empty" } else { "" };
+        let zones =
+            if parts.zones.is_some() && !player.uses_zones() { "; zones that jobs write begin empty" } else { "" };
         notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}{zones}")));
     }
     if stopped {
@@ -345,6 +392,8 @@ pub fn run_logged(
         notes.push(Note::new(Kind::Remark, text));
     }
     Ok(Outcome {
+        name: workload.drives().first().cloned(),
+        others: drives::others(workload.drives(), others, &empty, begin.as_ref()),
         machine,
         recorder,
         marks,
@@ -372,8 +421,12 @@ fn endless(workload: &Workload, parts: &Parts, length: Length) -> Result<(Option
     if rule == Rule::Unsized && workload.has_length() {
         return Ok((None, None));
     }
-    // Zones are written once, from their start to their end.
-    let endless = if parts.zones.is_some() { Err("a drive with zones") } else { workload.endless() };
+    let endless = match () {
+        // Zones are written once, from their start to their end.
+        () if parts.zones.is_some() => Err("a drive with zones"),
+        () if !workload.drives().is_empty() => Err("several drives"),
+        () => workload.endless(),
+    };
     match (endless, rule) {
         (Ok(endless), _) => Ok((Some(until), Some(endless))),
         (Err(why), Rule::Always) => Err(RunError::Until(why)),
@@ -386,15 +439,17 @@ const READS: &str = "the workload reads what it has not written";
 
 /// Returns the state of a drive by default: filled if the workload reads data that it has not written, else erased. Zones are
 /// filled if the zones that the workload writes are known.
-fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
-    let known = parts.zones.is_none() || workload.written(parts.user_bytes).is_some();
-    let fills = known && workload.reads_unwritten(parts.user_bytes);
+fn default_preparation(workload: &Workload, drive: &Options) -> Preparation {
+    let known = drive.zones.is_none() || workload.written(drive).is_some();
+    let fills = known && workload.reads_unwritten(drive);
     if fills { Preparation::Filled } else { Preparation::Erased }
 }
 
-/// The state of a run: player, machine and recorder.
+/// The state of a run: player, drives and recorder.
 struct Flight<'a, 's> {
     machine: &'a mut Machine,
+    /// Further drives, if the run has some.
+    several: Option<Several>,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
     now: Time,
@@ -433,6 +488,7 @@ impl<'a> Flight<'a, '_> {
         let attends = player.limits_latency();
         Flight {
             machine,
+            several: None,
             player,
             recorder,
             now: Time::ZERO,
@@ -480,7 +536,11 @@ impl<'a> Flight<'a, '_> {
 
     /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
     fn mark(&mut self, at: Time) {
-        let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
+        let requests = self.player.completed().saturating_sub(1);
+        let counters = match &mut self.several {
+            None => Counters::read(self.machine, at, requests),
+            Some(several) => several.counters(self.machine, at, requests),
+        };
         let state = MachineState::read(self.machine);
         if std::mem::take(&mut self.ramp) {
             (self.begin, self.headroom) = (Some(counters.clone()), state.headroom);
@@ -510,8 +570,12 @@ impl<'a> Flight<'a, '_> {
                 Next::At(at) => at,
                 _ => Time::MAX,
             };
-            if self.machine.advance(wake, &mut completions) {
-                self.now = self.machine.now();
+            let stopped = match &mut self.several {
+                None => self.machine.advance(wake, &mut completions).then(|| self.machine.now()),
+                Some(several) => several.advance(self.machine, wake, &mut completions),
+            };
+            if let Some(now) = stopped {
+                self.now = now;
                 for completion in &completions {
                     self.take(*completion);
                 }
@@ -553,7 +617,10 @@ impl<'a> Flight<'a, '_> {
                 None => self.player.next_otherwise(self.now)?,
             };
             match next {
-                Next::Issue(Io { id, job, request, .. }) => self.machine.submit(self.now, id, job, request),
+                Next::Issue(Io { id, job, request, .. }) => match &mut self.several {
+                    None => self.machine.submit(self.now, id, job, request),
+                    Some(several) => several.submit(self.machine, self.now, id, job, request),
+                },
                 other => return Ok(other),
             }
         }
@@ -579,7 +646,7 @@ impl<'a> Flight<'a, '_> {
     fn attend(&mut self, io: u32, ended: &Ended, measured: bool) {
         let Ended { job, op, status, due, at, .. } = *ended;
         if let Some(requests) = &mut self.requests
-            && let Some(traced) = self.machine.traced(at, io)
+            && let Some(traced) = traced(self.machine, self.several.as_mut(), at, io)
         {
             requests.add(ended, traced, measured);
         }
@@ -588,5 +655,13 @@ impl<'a> Flight<'a, '_> {
         } else if self.player.exceeds_latency(job, op, at - due) {
             self.failed.push(FailedJob { job, status: None, at });
         }
+    }
+}
+
+/// Returns where the time of a completed request went, if a trace is kept.
+fn traced(machine: &mut Machine, several: Option<&mut Several>, at: Time, io: u32) -> Option<Traced> {
+    match several {
+        None => machine.traced(at, io),
+        Some(several) => several.traced(machine, at, io),
     }
 }

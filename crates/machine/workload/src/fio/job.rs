@@ -10,7 +10,9 @@ use super::JobFileError;
 use super::keys::LogKeys;
 use super::no_effect;
 use super::pattern::{READ, ReadWrite, ReadWriteKind, Sizes, WRITE, divisor};
-use super::rules::{ContinueOnError, ExitAll, LatencyTarget, PlacementKeys, Steady, Strides, Trims};
+use super::rules::{
+    ContinueOnError, Drive, ExitAll, LatencyTarget, PlacementKeys, Service, Steady, Trims, ZbdKeys, ZoneKeys, ZoneMode,
+};
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
 use crate::trace::Record;
@@ -70,10 +72,11 @@ pub(crate) struct Job {
     pub align: [Option<u64>; 3],
     /// Whether the random map tracks start blocks only, so that requests may overlap.
     pub lfsr: bool,
-    /// Whether `zonemode=strided` is set.
-    pub strided: bool,
-    /// The zones of `zonemode=strided`.
-    pub zones: Strides,
+    pub zone_mode: ZoneMode,
+    /// The zones of `zone_mode`.
+    pub zones: ZoneKeys,
+    /// Further keys of `zonemode=zbd`.
+    pub zbd: ZbdKeys,
     pub loops: u64,
     /// Minimum and maximum delay between the group's start and the job's start.
     pub start_delay: (Time, Time),
@@ -110,7 +113,11 @@ pub(crate) struct Job {
     pub logs: LogKeys,
     pub replay: ReplayKeys,
     /// The drives that `filename` names, if it names any.
-    pub drives: Vec<String>,
+    pub drives: Vec<Drive>,
+    /// Their numbers among those of all jobs; the first drive if there are none.
+    pub on: Vec<u16>,
+    /// Choice of the drive of the next request, and the requests until the next choice.
+    pub service: (Service, u64),
     /// Alignment of offsets that are percentages; 0 for that of the smallest block.
     pub offset_align: u64,
     /// Whether the sizes of reads are those of sequential jobs, and the sizes of writes those of random ones.
@@ -263,8 +270,9 @@ impl Job {
             random_share: [100; 3],
             align: [None; 3],
             lfsr: false,
-            strided: false,
-            zones: Strides::default(),
+            zone_mode: ZoneMode::None,
+            zones: ZoneKeys::default(),
+            zbd: ZbdKeys::default(),
             loops: 1,
             start_delay: (Time::ZERO, Time::ZERO),
             wait_for: None,
@@ -294,6 +302,8 @@ impl Job {
             logs: LogKeys::default(),
             replay: ReplayKeys::default(),
             drives: Vec::new(),
+            on: vec![0],
+            service: (Service::RoundRobin, 1),
             offset_align: 0,
             sizes_by_order: false,
             max_latency: [None; 3],
@@ -365,6 +375,8 @@ impl Job {
             || self.steady.is_some()
             || self.max_latency.iter().any(Option::is_some)
             || self.write_iolog.is_some()
+            || self.zone_mode == ZoneMode::Zbd
+            || self.on.len() > 1
     }
 
     /// Returns the job's own keys that shape a generated pattern, if the job replays a trace instead.
@@ -372,6 +384,36 @@ impl Job {
         let shapes = |key: &str| !REPLAY_KEYS.contains(&key) && no_effect::find(key).is_none();
         let own = self.settings.iter().filter(|setting| setting.own && shapes(setting.key));
         if self.iologs.is_empty() { Vec::new() } else { own.map(|setting| setting.key).collect() }
+    }
+
+    /// Checks the keys of zones.
+    fn check_zones(&self, file: &str) -> Result<(), JobFileError> {
+        let fail = |key: &str, message: &str| Err(self.error(file, key, message));
+        match self.zone_mode {
+            ZoneMode::None => Ok(()),
+            ZoneMode::Strided if self.rw.random => {
+                fail("zonemode", "found strided on a random job, expected a sequential one")
+            }
+            ZoneMode::Strided if self.zones.size == 0 => {
+                fail("zonemode", "found strided without zonesize, expected zonesize=BYTES as well")
+            }
+            ZoneMode::Strided => Ok(()),
+            ZoneMode::Zbd if self.rw.kind == ReadWriteKind::TrimWrite => {
+                fail("zonemode", "found zbd on a job that trims and writes, expected one that does only one of both")
+            }
+            ZoneMode::Zbd if self.trims != Trims::default() => {
+                fail("trim_backlog", "found with zonemode=zbd, expected rw=trim or randtrim, which reset zones")
+            }
+            ZoneMode::Zbd if self.setting("recover_zbd_write_error").is_some_and(|key| key.value != "0") => {
+                match self.continue_on_error {
+                    Some(_) => Ok(()),
+                    None => {
+                        fail("recover_zbd_write_error", "found without continue_on_error, expected that key as well")
+                    }
+                }
+            }
+            ZoneMode::Zbd => Ok(()),
+        }
     }
 
     /// Checks rules that involve several keys.
@@ -399,9 +441,7 @@ impl Job {
         }) {
             return fail("rwmixwrite", "found a sum with rwmixread other than 100, expected 100");
         }
-        if self.strided && self.rw.random {
-            return fail("zonemode", "found strided on a random job, expected a sequential one");
-        }
+        self.check_zones(file)?;
         if let Some(latency) = self.latency
             && (latency.target == Time::ZERO || latency.window == Time::ZERO)
         {
@@ -411,9 +451,6 @@ impl Job {
             && (steady.limit.is_infinite() || steady.duration == Time::ZERO)
         {
             return fail("steadystate", "expected both steadystate=FIGURE:LIMIT and steadystate_duration=TIME");
-        }
-        if self.strided && self.zones.size == 0 {
-            return fail("zonemode", "found strided without zonesize, expected zonesize=BYTES as well");
         }
         if self.trims != Trims::default() && !(self.verify && self.rw.has(WRITE)) {
             return fail("trim_backlog", "found on a job that does not verify writes, expected verify=SUM and writes");

@@ -4,7 +4,7 @@
 //! drive cannot represent faithfully is an error and never ignored. Differences from fio:
 //!
 //! * There is only one file: the drive. Jobs that would have separate files in fio share the drive, so use `offset` to
-//!   keep their regions apart. Several drives are an error.
+//!   keep their regions apart. Jobs that name several drives have one each.
 //! * There is no page cache: I/O is direct with or without `direct=1`.
 //! * Keys that only concern a file system, a host or a report ([`keys`]) are accepted and listed in the results.
 //! * Without `ioengine`, requests are asynchronous and `iodepth` applies. (fio's default engine caps the depth at 1, as
@@ -33,9 +33,9 @@ pub use error::JobFileError;
 pub(crate) use job::{Job, ReplayKeys, Setting};
 pub(crate) use keys::LogKeys;
 pub use keys::{KeyHelp, keys};
-pub(crate) use pattern::{READ, ReadWriteKind, Sizes, TRIM, WRITE};
+pub(crate) use pattern::{READ, ReadWriteKind, Sizes, TRIM, WRITE, divisor};
 pub use rules::ContinueOnError;
-pub(crate) use rules::{ExitAll, LatencyTarget, Steady, Strides, Trims};
+pub(crate) use rules::{ExitAll, LatencyTarget, Service, Steady, Trims, ZbdKeys, ZoneKeys, ZoneMode};
 pub(crate) use value::{Amount, percentiles};
 
 use crate::nearest::{self, nearest};
@@ -51,6 +51,8 @@ pub(crate) struct JobFile {
     pub jobs: Vec<Job>,
     /// Keys and values of all `[global]` sections.
     pub globals: Vec<(String, String)>,
+    /// Names of the drives, if there are several.
+    pub drives: Vec<String>,
 }
 
 /// Parses the text of a job file. `file` is its path: it appears in messages, and paths in the job file are relative to
@@ -99,7 +101,7 @@ fn jobs_of(file: &str, sections: Vec<Section>) -> Result<JobFile, JobFileError> 
             return Err(job.error(file, "wait_for", &message));
         }
     }
-    drives::check(file, &jobs)?;
+    let drives = drives::number(file, &mut jobs)?;
     let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
     if clones > JOBS_MAX {
         return Err(error(
@@ -107,7 +109,7 @@ fn jobs_of(file: &str, sections: Vec<Section>) -> Result<JobFile, JobFileError> 
             format!("numjobs: found {clones} jobs with their clones, expected at most {JOBS_MAX}"),
         ));
     }
-    Ok(JobFile { file: file.to_owned(), jobs, globals: common })
+    Ok(JobFile { file: file.to_owned(), jobs, globals: common, drives })
 }
 
 /// Parses the job of `entries`, the first `inherited` of which come from `[global]`.

@@ -39,7 +39,6 @@ const KEYS: &[(&str, &[&str])] = &[
         &[
             "directory",
             "filename_format",
-            "file_service_type",
             "openfiles",
             "file_append",
             "fallocate",

@@ -97,6 +97,6 @@ impl Sizes {
 }
 
 /// Returns the greatest common divisor.
-pub(super) fn divisor(a: u64, b: u64) -> u64 {
+pub(crate) fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }

@@ -3,6 +3,8 @@
 use media::Op;
 use sim::Time;
 
+use super::value::Amount;
+
 /// Jobs that end together with a job that has `exitall`: fio's `exit_what`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitAll {
@@ -55,15 +57,86 @@ pub(crate) struct PlacementKeys {
     pub random: bool,
 }
 
-/// fio's `zonemode=strided`: transfers a number of bytes sequentially, then skips a number of bytes.
+/// A drive that `filename` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Drive {
+    /// Identifies the drive: its partitions and namespaces are no drives of their own.
+    pub id: String,
+    /// The name as given, without `/dev/`.
+    pub name: String,
+}
+
+/// How a job of several drives chooses the drive of the next request: fio's `file_service_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Strides {
-    /// Bytes transferred per zone.
+pub(crate) enum Service {
+    /// One after another.
+    #[default]
+    RoundRobin,
+    /// At random.
+    Random,
+    /// The next once a whole pass over the drive's region has ended.
+    Sequential,
+}
+
+/// fio's `zonemode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ZoneMode {
+    /// Zones have no effect.
+    #[default]
+    None,
+    /// Transfers a number of bytes sequentially, then skips a number of bytes.
+    Strided,
+    /// Writes at the write pointers of zones.
+    Zbd,
+}
+
+/// fio's `zonesize`, `zonerange` and `zoneskip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ZoneKeys {
+    /// Bytes of a zone, or bytes transferred per zone with `zonemode=strided`; 0 if not given.
     pub size: u64,
-    /// Bytes of the zone, if different from `size`.
+    /// Bytes of the zone of `zonemode=strided`, if different from `size`.
     pub range: Option<u64>,
-    /// Bytes skipped between two zones.
-    pub skip: u64,
+    /// Space skipped between two zones.
+    pub skip: Amount,
+}
+
+impl Default for ZoneKeys {
+    fn default() -> ZoneKeys {
+        ZoneKeys { size: 0, range: None, skip: Amount::Bytes(0) }
+    }
+}
+
+impl ZoneKeys {
+    /// Returns the bytes skipped between two zones of `zone` bytes.
+    pub fn skip(&self, zone: u64) -> u64 {
+        match self.skip {
+            Amount::Zones(zones) => zones.saturating_mul(zone),
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(_) => unreachable!("zoneskip is parsed as bytes or zones"),
+        }
+    }
+}
+
+/// The keys of fio's `zonemode=zbd`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ZbdKeys {
+    /// Writable bytes of a zone on a drive without zones; 0 for all.
+    pub capacity: u64,
+    /// Whether reads may lie beyond the write pointer.
+    pub reads_beyond: bool,
+    /// Maximum number of zones that all jobs write at the same time; 0 for the limit of the drive.
+    pub open_max: u32,
+    /// Maximum number of zones that the job writes at the same time; 0 for no limit.
+    pub job_open_max: u32,
+    /// Whether `open_max` may exceed the limit of the drive.
+    pub ignores_limits: bool,
+    /// Written part of the job's region above which zones are reset.
+    pub reset_threshold: f64,
+    /// Resets per write above that part; 0 for none.
+    pub reset_frequency: f64,
+    /// Whether smaller writes fill the end of a zone that has no space for a request.
+    pub fills_ends: bool,
 }
 
 /// Trims of written blocks by a verifying job: fio's `trim_percentage`, `trim_backlog` and `trim_backlog_batch`.

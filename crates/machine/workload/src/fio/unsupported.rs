@@ -9,8 +9,8 @@ const MERGES: &str = "several traces are not merged; name them in read_iolog, se
                       by side";
 /// Keys about fio's built-in tests.
 const PROFILES: &str = "fio's built-in tests are not part of a job file; write their jobs out";
-/// Keys of `zonemode=zbd`.
-const ZBD: &str = "it belongs to zonemode=zbd; nandram guest runs fio itself with that mode on the drive";
+/// Keys that fio never had in this form.
+const INITIAL: &str = "zones begin as --precondition leaves them: empty, or full with fill";
 /// Keys of engines that load the host.
 const LOADS_HOST: &str = "it belongs to an engine that loads the host and not a drive";
 /// Keys of engines that send data over a network.
@@ -40,21 +40,7 @@ const KEYS: &[(&str, &[&str])] = &[
     (OTHER_RUNS, &["verify_only", "verify_table"]),
     (MERGES, &["merge_blktrace_file", "merge_blktrace_scalars", "merge_blktrace_iters"]),
     (PROFILES, &["profile"]),
-    (
-        ZBD,
-        &[
-            "zonecapacity",
-            "read_beyond_wp",
-            "max_open_zones",
-            "job_max_open_zones",
-            "ignore_zone_limits",
-            "zone_reset_threshold",
-            "zone_reset_frequency",
-            "recover_zbd_write_error",
-            "write_zone_remainder",
-            "initial_zone_reset",
-        ],
-    ),
+    (INITIAL, &["initial_zone_reset"]),
     (
         LOADS_HOST,
         &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done", "program", "arguments", "grace_time", "std_redirect"],

@@ -14,13 +14,22 @@ pub(crate) enum KbBase {
     Compatible,
 }
 
-/// A size or offset in bytes, or as a percentage of the drive.
+/// A size or offset in bytes, as a percentage of the drive, or in zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     /// Bytes.
     Bytes(u64),
     /// Percentage of the drive, up to 100.
     Percent(u64),
+    /// Number of zones.
+    Zones(u64),
+}
+
+impl Amount {
+    /// Returns whether the amount is zero.
+    pub fn is_zero(self) -> bool {
+        matches!(self, Amount::Bytes(0) | Amount::Percent(0) | Amount::Zones(0))
+    }
 }
 
 /// Parses a whole number with fio's size suffixes: `4096`, `4k`, `4kB`, `1.5g`, `0x1000`.
@@ -75,10 +84,14 @@ pub(super) fn time(text: &str, unit: Time) -> Option<Time> {
     scale(digits, unit.ps()).map(Time::from_ps)
 }
 
-/// Parses bytes with a suffix, or a percentage.
+/// Parses bytes with a suffix, a percentage, or a number of zones such as `2z`.
 pub(super) fn amount(text: &str, base: KbBase) -> Option<Amount> {
-    match text.trim().strip_suffix('%') {
-        Some(percent) => percent.trim().parse().ok().filter(|p| *p <= 100).map(Amount::Percent),
+    let text = text.trim();
+    if let Some(percent) = text.strip_suffix('%') {
+        return percent.trim().parse().ok().filter(|p| *p <= 100).map(Amount::Percent);
+    }
+    match text.strip_suffix(['z', 'Z']) {
+        Some(zones) => zones.trim().parse().ok().map(Amount::Zones),
         None => number(text, base).map(Amount::Bytes),
     }
 }
@@ -193,9 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_bytes_or_percent() {
+    fn amounts_are_bytes_percent_or_zones() {
         assert_eq!(amount("50%", KbBase::Compatible), Some(Amount::Percent(50)));
         assert_eq!(amount("1m", KbBase::Compatible), Some(Amount::Bytes(1 << 20)));
+        assert_eq!(amount("2z", KbBase::Compatible), Some(Amount::Zones(2)));
         assert_eq!(amount("101%", KbBase::Compatible), None);
+        assert_eq!(amount("1.5z", KbBase::Compatible), None);
     }
 }

@@ -3,7 +3,7 @@
 use media::Op;
 use sim::Time;
 
-use super::{JobState, Player, Source};
+use super::{JobState, Player};
 use crate::fio::{ContinueOnError, ExitAll, Job, READ, TRIM, WRITE};
 
 /// Effect of an error on a job.
@@ -102,7 +102,7 @@ impl Player {
     fn stop_job(&mut self, index: u16) {
         let job = &mut self.jobs[index as usize];
         job.lifecycle.stop = true;
-        if let Source::Plain(generated) | Source::Generated(generated) = &mut job.source {
+        if let Some(generated) = job.source.generated() {
             generated.stop();
         }
         let waits = match job.state {

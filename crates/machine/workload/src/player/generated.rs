@@ -1,14 +1,15 @@
 //! State machine of a generated job.
 
-use media::{Op, Request};
+use media::{Op, Request, SECTOR};
 use sim::{Rng, Time};
 
 use super::pattern::Pattern;
+use super::placing::{Placed, Placing};
 use super::region::Region;
 use super::step::{Draft, Step};
 use super::trims::TrimQueue;
 use super::written::Written;
-use crate::fio::{Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE};
+use crate::fio::{Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE, ZoneMode, divisor};
 use crate::placement::Placement;
 
 /// Generates the requests of a job from a job file.
@@ -105,7 +106,7 @@ impl Generated {
         placement: Placement,
         tracked: bool,
     ) -> Result<Generated, JobFileError> {
-        let Region { start, bytes, io_size, .. } = region;
+        let Region { start, bytes, io_size, zone, .. } = region;
         let key = if job.setting("blockalign").is_some() { "blockalign" } else { "random_distribution" };
         let pattern = Pattern::new(job, start, bytes, rng, placement).map_err(|why| job.error(file, key, &why))?;
         let endless = job.time_based && job.runtime.is_some();
@@ -130,6 +131,12 @@ impl Generated {
         };
         let writes = job.rw.has(WRITE);
         let sizes = job.sizes(WRITE);
+        // Writes to a zone begin at its start, and smaller ones may fill its end.
+        let granularity = match job.zone_mode {
+            ZoneMode::Zbd if job.zbd.fills_ends => SECTOR,
+            ZoneMode::Zbd => divisor(job.granularity(WRITE), zone),
+            ZoneMode::None | ZoneMode::Strided => job.granularity(WRITE),
+        };
         let extras = Extras {
             started: Time::ZERO,
             chosen: None,
@@ -151,7 +158,7 @@ impl Generated {
             flushing: false,
             writes_in_flight: 0,
             written: (job.verify && job.do_verify && writes)
-                .then(|| Written::new(start, bytes, job.granularity(WRITE), sizes.largest())),
+                .then(|| Written::new(start, bytes, granularity, sizes.largest())),
             backlog: job.verify_backlog,
             unchecked: 0,
             trims: (job.trims.percentage > 0 && job.trims.backlog > 0).then(|| TrimQueue::new(job.trims)),
@@ -250,10 +257,11 @@ impl Generated {
         Step::Issue(Draft { request, due: now, measured: self.is_measured(now), verify, epoch: 0 })
     }
 
-    /// Returns the job's next step. `in_flight` of its requests are outstanding, fewer than its depth.
-    pub fn step(&mut self, now: Time, in_flight: u32) -> Step {
+    /// Returns the job's next step. `in_flight` of its requests are outstanding, fewer than its depth. `placing` decides
+    /// where its requests go.
+    pub fn step(&mut self, now: Time, in_flight: u32, placing: &mut impl Placing) -> Step {
         match self.phase {
-            Phase::Run => self.run(now, in_flight),
+            Phase::Run => self.run(now, in_flight, placing),
             Phase::Settle | Phase::Flush | Phase::Check if in_flight > 0 => Step::Park,
             Phase::Settle => {
                 self.phase = Phase::Flush;
@@ -267,25 +275,25 @@ impl Generated {
                     return self.draft(now, Request::new(Op::Read, offset, bytes), true);
                 }
                 if self.phase == Phase::Check {
-                    return self.end_check(now, in_flight);
+                    return self.end_check(now, in_flight, placing);
                 }
-                self.end_loop(now, in_flight)
+                self.end_loop(now, in_flight, placing)
             }
             Phase::Done => Step::Done,
         }
     }
 
     /// Ends the verification of the backlog. The run continues once the last read has completed.
-    fn end_check(&mut self, now: Time, in_flight: u32) -> Step {
+    fn end_check(&mut self, now: Time, in_flight: u32, placing: &mut impl Placing) -> Step {
         if let Some(written) = &mut self.extras.written {
             written.clear();
         }
         (self.phase, self.extras.unchecked) = (Phase::Run, 0);
-        self.run(now, in_flight)
+        self.run(now, in_flight, placing)
     }
 
     /// Ends the job, or starts its next loop.
-    fn end_loop(&mut self, now: Time, in_flight: u32) -> Step {
+    fn end_loop(&mut self, now: Time, in_flight: u32, placing: &mut impl Placing) -> Step {
         if self.extras.loops_left == 0 || self.requests_left == 0 || now >= self.deadline {
             self.phase = Phase::Done;
             return Step::Done;
@@ -296,15 +304,16 @@ impl Generated {
         self.extras.loops_left -= 1;
         self.bytes_left = self.limits.bytes;
         self.pattern.rewind();
+        placing.rewind();
         if let Some(written) = &mut self.extras.written {
             written.clear();
         }
         self.extras.unchecked = 0;
         self.phase = Phase::Run;
-        self.run(now, in_flight)
+        self.run(now, in_flight, placing)
     }
 
-    fn run(&mut self, now: Time, in_flight: u32) -> Step {
+    fn run(&mut self, now: Time, in_flight: u32, placing: &mut impl Placing) -> Step {
         let over = self.is_over(now);
         let extras = &mut self.extras;
         if extras.flushing {
@@ -320,13 +329,13 @@ impl Generated {
         if over {
             if self.extras.written.is_some() || self.extras.end_flush {
                 self.phase = Phase::Settle;
-                return self.step(now, in_flight);
+                return self.step(now, in_flight, placing);
             }
-            return self.end_loop(now, in_flight);
+            return self.end_loop(now, in_flight, placing);
         }
         if extras.backlog > 0 && extras.unchecked >= extras.backlog {
             self.phase = Phase::Check;
-            return self.step(now, in_flight);
+            return self.step(now, in_flight, placing);
         }
         if extras.trims.as_ref().is_some_and(TrimQueue::is_due) {
             if extras.writes_in_flight > 0 {
@@ -353,19 +362,32 @@ impl Generated {
         if now < extras.think_until {
             return Step::Wait(extras.think_until.min(self.deadline));
         }
-        let wanted = extras.chosen.take().unwrap_or_else(|| self.pattern.choose());
-        let (direction, at) = extras.admit(wanted, self.pattern.other(wanted), now);
+        let (direction, at) = match placing.waiting() {
+            Some(direction) => (direction, now),
+            None => {
+                let wanted = extras.chosen.take().unwrap_or_else(|| placing.choose(&mut self.pattern));
+                extras.admit(wanted, self.pattern.other(wanted), now)
+            }
+        };
         if at > now {
             extras.chosen = Some(direction);
             return Step::Wait(at.min(self.deadline));
         }
-        let Some(request) = self.pattern.draw(direction) else {
-            self.bytes_left = 0;
-            return self.run(now, in_flight);
+        let (request, epoch) = match placing.place(&mut self.pattern, direction, in_flight) {
+            Placed::Request(request, epoch) => (request, epoch),
+            Placed::Manage(request, epoch) => {
+                return Step::Issue(Draft { request, due: now, measured: false, verify: false, epoch });
+            }
+            Placed::Park => return Step::Park,
+            Placed::Hold => return Step::Hold,
+            Placed::End => {
+                self.bytes_left = 0;
+                return self.run(now, in_flight, placing);
+            }
         };
         extras.count(direction, &request);
         let measured = self.account(now, request.bytes);
-        Step::Issue(Draft { request, due: now, measured, verify: self.checks_reads, epoch: 0 })
+        Step::Issue(Draft { request, due: now, measured, verify: self.checks_reads, epoch })
     }
 
     /// Notifies the job that one of its requests has completed.

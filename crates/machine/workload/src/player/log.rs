@@ -10,20 +10,34 @@ use crate::fio::Job;
 use crate::trace::{IologWriter, Record, RecordOp};
 
 /// The iolog that a job writes.
-pub(super) struct Log(Option<IologWriter>);
+pub(super) struct Log {
+    writer: Option<IologWriter>,
+    /// Numbers of the job's drives, in the order of the log's files, and the bytes of each.
+    drives: Vec<u16>,
+    capacity: u64,
+}
 
 impl Log {
     /// Creates the log of a clone of `job`, if it has one.
     ///
     /// # Errors
     /// If the file cannot be created.
-    pub fn create(job: &Job, clone: u32) -> Result<Option<Log>, Error> {
+    pub fn create(job: &Job, clone: u32, capacity: u64) -> Result<Option<Log>, Error> {
         let Some(path) = &job.write_iolog else { return Ok(None) };
         let mut writer = IologWriter::create(&path_of(path, clone))?;
         let named = job.setting("filename").map(|setting| setting.value.as_str());
         let plain = |name: &&str| !name.is_empty() && name.len() < 256 && !name.contains(char::is_whitespace);
-        writer.add(named.filter(plain).unwrap_or("drive"))?;
-        Ok(Some(Log(Some(writer))))
+        match &job.drives[..] {
+            drives if job.on.len() > 1 => {
+                for drive in drives {
+                    writer.add(&drive.name)?;
+                }
+            }
+            _ => {
+                writer.add(named.filter(plain).unwrap_or("drive"))?;
+            }
+        }
+        Ok(Some(Log { writer: Some(writer), drives: job.on.clone(), capacity }))
     }
 
     /// Writes a request that is issued at `now`.
@@ -39,13 +53,15 @@ impl Log {
             Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish => return Ok(()),
         };
         let Request { fua, offset, bytes, .. } = *request;
-        let record = Record { at: now, device: 0, op, fua, offset, bytes, timed: true };
-        self.0.as_mut().map_or(Ok(()), |writer| writer.write(&record)).map_err(Error::from)
+        let number = offset / self.capacity;
+        let device = self.drives.iter().position(|drive| u64::from(*drive) == number).unwrap_or(0) as u32;
+        let record = Record { at: now, device, op, fua, offset: offset % self.capacity, bytes, timed: true };
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.write(&record)).map_err(Error::from)
     }
 
     /// Completes the log at the end of the job.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.0.take().map_or(Ok(()), IologWriter::finish).map_err(Error::from)
+        self.writer.take().map_or(Ok(()), IologWriter::finish).map_err(Error::from)
     }
 }
 

@@ -27,12 +27,14 @@ mod monitor;
 mod options;
 mod order;
 mod pattern;
+mod placing;
 mod region;
 mod replay;
 mod slots;
 mod step;
 mod trims;
 mod written;
+mod zoned;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,7 +43,7 @@ use media::{Op, Request, SECTOR};
 use sim::{Dense, Streams, Time};
 
 use crate::error::Error;
-use crate::fio::ExitAll;
+use crate::fio::{ExitAll, ZoneMode};
 use crate::placement::Placement;
 use crate::workload::{JobPlan, PlanSource, Workload};
 use errors::OnError;
@@ -49,10 +51,13 @@ use flow::{Flows, Share};
 use generated::Generated;
 use log::Log;
 use monitor::{Monitor, Verdict};
-pub use options::{Beyond, Options, Replay};
+pub use options::{Beyond, DriveZones, Options, Replay};
+use pattern::Pattern;
+use placing::{AsDrawn, Files};
 pub(crate) use region::Region;
 use slots::{Ready, Slot, Slots};
 use step::{Draft, Step};
+use zoned::{InZones, ZonedJob, Zones};
 
 /// The player's instruction to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +127,8 @@ pub struct Player {
     slots: Slots,
     total: Option<u64>,
     flows: Flows,
+    // Zones of the jobs with `zonemode=zbd`, if there are some.
+    zones: Option<Box<Zones>>,
     notes: Vec<String>,
     // The current stage.
     stage: u32,
@@ -197,7 +204,23 @@ enum Source {
     /// A job on the short path ([`Generated::is_plain`]).
     Plain(Box<Generated>),
     Generated(Box<Generated>),
+    /// A job on several drives.
+    Files(Box<(Generated, Files)>),
+    /// A job with `zonemode=zbd`.
+    Zoned(Box<(Generated, ZonedJob)>),
     Replay(Box<replay::Replay>),
+}
+
+impl Source {
+    /// Returns the generated job, if it is one.
+    fn generated(&mut self) -> Option<&mut Generated> {
+        match self {
+            Source::Plain(generated) | Source::Generated(generated) => Some(generated),
+            Source::Files(files) => Some(&mut files.0),
+            Source::Zoned(zoned) => Some(&mut zoned.0),
+            Source::Replay(_) => None,
+        }
+    }
 }
 
 impl Player {
@@ -212,10 +235,11 @@ impl Player {
         let mut jobs = Vec::with_capacity(workload.plans.len());
         let mut total = Some(0);
         let (mut flows, mut notes) = (Flows::default(), Vec::new());
+        let mut zones: Option<Box<Zones>> = None;
         for (plan, info) in workload.plans.iter().zip(workload.jobs()) {
             let (source, depth, requests) = match &plan.source {
                 PlanSource::Generate(job, clone) => {
-                    let region = Region::new(&workload.file, job, *clone, options.capacity)?;
+                    let region = Region::new(&workload.file, job, *clone, &options)?;
                     if let (Some(wanted), 0) = (region.cut, *clone) {
                         notes.push(format!(
                             "{}: job \"{}\": size={wanted} is limited to {} bytes by the end of the drive, as in fio",
@@ -230,8 +254,39 @@ impl Player {
                     let tracked = job.tracks_requests();
                     let generated = Generated::new(&workload.file, job, region, rngs, placement, tracked)?;
                     let requests = generated.known_total();
-                    let kind = if generated.is_plain() { Source::Plain } else { Source::Generated };
-                    (kind(Box::new(generated)), job.outstanding(), requests)
+                    let source = match job.zone_mode {
+                        ZoneMode::Zbd => {
+                            notes.extend(ZonedJob::rounding(&workload.file, job, &region).filter(|_| *clone == 0));
+                            let zones = match &mut zones {
+                                Some(zones) => zones,
+                                none => none.insert(Box::new(Zones::new(
+                                    &workload.file,
+                                    job,
+                                    workload.plans.len(),
+                                    &options,
+                                )?)),
+                            };
+                            let zoned = ZonedJob::new(&workload.file, job, jobs.len() as u16, region, zones)?;
+                            Source::Zoned(Box::new((generated, zoned)))
+                        }
+                        _ if job.on.len() > 1 => {
+                            let other = |number: &u16| {
+                                let part = region.on(job, *number, options.capacity);
+                                let choice = streams.stream(&format!("{}.placement.{number}", plan.stream));
+                                let placement = Placement::new(&workload.file, job, options.handles, choice)?;
+                                let rng = streams.stream(&format!("{}.{number}", plan.stream));
+                                Pattern::new(job, part.start, part.bytes, rng, placement)
+                                    .map_err(|why| Error::from(job.error(&workload.file, "random_distribution", &why)))
+                            };
+                            let others = job.on[1..].iter().map(other).collect::<Result<Vec<_>, Error>>()?;
+                            let choice = streams.stream(&format!("{}.drive", plan.stream));
+                            let files = Files::new(others, job.service, region.bytes, choice);
+                            Source::Files(Box::new((generated, files)))
+                        }
+                        _ if generated.is_plain() => Source::Plain(Box::new(generated)),
+                        _ => Source::Generated(Box::new(generated)),
+                    };
+                    (source, job.outstanding(), requests)
                 }
                 PlanSource::Replay(trace, job) => {
                     let replay = replay::Replay::new(trace, job.as_deref(), &options)?;
@@ -242,9 +297,13 @@ impl Player {
             };
             total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
             let on_error = OnError::new(options.continue_on_error);
-            let lifecycle = Box::new(Lifecycle::new(plan, info.group, depth, on_error, &mut flows, streams)?);
+            let lifecycle =
+                Box::new(Lifecycle::new(plan, info.group, (depth, options.capacity), on_error, &mut flows, streams)?);
             let (state, timer, levels) = (JobState::Idle, Time::ZERO, [0; DEPTHS]);
             jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, lifecycle });
+        }
+        if let Some(zones) = zones.as_ref().filter(|zones| !zones.are_real()) {
+            notes.push(zones.emulated(&workload.file));
         }
         let limits_latency = jobs.iter().any(|job| job.lifecycle.on_error.limits_latency());
         let mut player = Player {
@@ -255,6 +314,7 @@ impl Player {
             slots: Slots::new(),
             total,
             flows,
+            zones,
             notes,
             stage: 0,
             running: 0,
@@ -370,7 +430,18 @@ impl Player {
             }
             let step = match &mut job.source {
                 _ if job.lifecycle.stop => Step::Done,
-                Source::Plain(generated) | Source::Generated(generated) => generated.step(now, job.in_flight),
+                Source::Plain(generated) | Source::Generated(generated) => {
+                    generated.step(now, job.in_flight, &mut AsDrawn)
+                }
+                Source::Files(files) => {
+                    let (generated, files) = &mut **files;
+                    generated.step(now, job.in_flight, files)
+                }
+                Source::Zoned(zoned) => {
+                    let (generated, job_zones) = &mut **zoned;
+                    let zones = self.zones.as_mut().expect("a job uses zones");
+                    generated.step(now, job.in_flight, &mut InZones { job: job_zones, zones })
+                }
                 Source::Replay(replay) => replay.step(now, job.in_flight)?,
             };
             if let Step::Issue(Draft { request, due, measured, verify, epoch }) = step {
@@ -401,6 +472,10 @@ impl Player {
                 Step::Park => {
                     assert!(job.in_flight > 0, "job {index} waits for a completion but has no outstanding requests");
                     job.state = JobState::Parked;
+                }
+                Step::Hold => {
+                    job.state = JobState::Delayed;
+                    self.zones.as_mut().expect("a job uses zones").wait(index);
                 }
                 Step::Done => {
                     job.state = JobState::Ended;
@@ -443,8 +518,38 @@ impl Player {
                 generated.complete(slot.op);
                 false
             }
+            Source::Files(files) => {
+                files.0.complete(slot.op);
+                false
+            }
+            Source::Zoned(_) => return self.complete_zoned(now, slot),
             Source::Replay(replay) => replay.complete(slot.op, slot.epoch),
         };
+        self.settle(now, slot, woken);
+    }
+
+    /// Completes a request of a job with zones, for which other jobs may wait.
+    fn complete_zoned(&mut self, now: Time, slot: Slot) {
+        let zones = self.zones.as_mut().expect("a job uses zones");
+        if let Source::Zoned(zoned) = &mut self.jobs[slot.job as usize].source {
+            zoned.0.complete(slot.op);
+            zoned.1.ended(slot.op, slot.epoch, zones);
+        }
+        // A zone that was reset goes to the job that reset it, any other to the job that waits.
+        let waiting = zones.take_waiting();
+        if !slot.measured && matches!(slot.op, Op::ZoneReset | Op::ZoneFinish) {
+            self.settle(now, slot, false);
+            self.recheck(&waiting);
+        } else {
+            self.recheck(&waiting);
+            self.settle(now, slot, false);
+        }
+    }
+
+    /// Lets a job react to the completion of one of its requests. `woken`: the job need not wait for its timer.
+    #[inline]
+    fn settle(&mut self, now: Time, slot: Slot, woken: bool) {
+        let job = &mut self.jobs[slot.job as usize];
         let lifecycle = &mut job.lifecycle;
         match lifecycle
             .monitor
@@ -484,6 +589,8 @@ impl Player {
             (_, JobState::Idle) => 0.0,
             (_, JobState::Ended) => 1.0,
             (Source::Plain(generated) | Source::Generated(generated), _) => generated.progress(self.now),
+            (Source::Files(files), _) => files.0.progress(self.now),
+            (Source::Zoned(zoned), _) => zoned.0.progress(self.now),
             (Source::Replay(replay), _) => replay.progress(),
         };
         let fraction = self.jobs.iter().map(fraction).sum::<f64>() / self.jobs.len() as f64;
@@ -587,8 +694,8 @@ impl Player {
             }
             let start = now.saturating_add(job.lifecycle.delay);
             match &mut job.source {
-                Source::Plain(generated) | Source::Generated(generated) => generated.start(start),
                 Source::Replay(replay) => replay.start(start),
+                other => other.generated().expect("a generated job").start(start),
             }
             if let Some(monitor) = &mut job.lifecycle.monitor {
                 job.depth = monitor.start(start, job.depth);
@@ -615,7 +722,7 @@ impl Lifecycle {
     fn new(
         plan: &JobPlan,
         group: u32,
-        depth: u32,
+        (depth, capacity): (u32, u64),
         on_error: OnError,
         flows: &mut Flows,
         streams: &Streams,
@@ -657,7 +764,7 @@ impl Lifecycle {
         lifecycle.share = flows.share(job);
         lifecycle.flow_sleep = job.flow_sleep;
         lifecycle.monitor = Monitor::new(job);
-        lifecycle.log = Log::create(job, clone)?;
+        lifecycle.log = Log::create(job, clone, capacity)?;
         Ok(lifecycle)
     }
 }

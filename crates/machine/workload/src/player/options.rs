@@ -6,7 +6,8 @@ use crate::fio::ContinueOnError;
 /// Mapping of a workload to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Capacity of the drive in bytes. A partial last sector is not used.
+    /// Capacity of the drive in bytes. A partial last sector is not used. The drives of a workload with several
+    /// follow each other: offset `capacity` is the start of the second.
     pub capacity: u64,
     /// Timing of trace replays.
     pub replay: Replay,
@@ -14,8 +15,8 @@ pub struct Options {
     pub beyond: Beyond,
     /// Reclaim unit handles of the drive; 0 if it has none.
     pub handles: u32,
-    /// The drive has zones.
-    pub zones: bool,
+    /// Zones of the drive, if it has some.
+    pub zones: Option<DriveZones>,
     /// Errors that do not end a job, unless the job sets its own rule.
     pub continue_on_error: ContinueOnError,
 }
@@ -29,7 +30,7 @@ impl Options {
             replay: Replay::OpenLoop,
             beyond: Beyond::Error,
             handles: 0,
-            zones: false,
+            zones: None,
             continue_on_error: ContinueOnError::NAMES[0].1,
         }
     }
@@ -46,6 +47,17 @@ impl Options {
         };
         Err(Error::Option { option, found, expected })
     }
+}
+
+/// Zones of a drive: all have the same size, and the first begins at byte 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriveZones {
+    /// Bytes from the start of a zone to that of the next.
+    pub size: u64,
+    /// Writable bytes of a zone, from its start on.
+    pub capacity: u64,
+    /// Maximum number of zones that are partly written at the same time; `None` for no limit.
+    pub open: Option<u32>,
 }
 
 /// Timing of a trace replay.

@@ -1,6 +1,6 @@
 //! Positions of sequential requests.
 
-use crate::fio::Strides;
+use crate::fio::ZoneKeys;
 
 /// The position of a sequential direction in its region.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Order {
     gap: i64,
     /// Whether to continue at the start after the end of the region.
     wraps: bool,
-    strides: Option<Strides>,
+    strides: Option<ZoneKeys>,
     /// Start of a strided job's zone.
     zone: u64,
     /// Bytes of the zone that were transferred.
@@ -18,7 +18,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub fn new(gap: i64, wraps: bool, strides: Option<Strides>) -> Order {
+    pub fn new(gap: i64, wraps: bool, strides: Option<ZoneKeys>) -> Order {
         Order { end: 0, gap, wraps, strides, zone: 0, zone_bytes: 0 }
     }
 
@@ -35,6 +35,11 @@ impl Order {
     /// Returns the end of the last request.
     pub fn end(&self) -> u64 {
         self.end
+    }
+
+    /// Continues at `end`.
+    pub fn jump(&mut self, end: u64) {
+        self.end = end;
     }
 
     /// Records a request at `at`.
@@ -67,11 +72,11 @@ impl Order {
         Some(at)
     }
 
-    fn next_in_zone(&mut self, strides: Strides, bytes: u64, unit: u64) -> u64 {
+    fn next_in_zone(&mut self, strides: ZoneKeys, bytes: u64, unit: u64) -> u64 {
         let range = strides.range.unwrap_or(strides.size).max(unit);
         if self.zone_bytes >= strides.size.max(unit) {
             self.zone_bytes = 0;
-            self.zone = self.zone.saturating_add(range).saturating_add(strides.skip);
+            self.zone = self.zone.saturating_add(range).saturating_add(strides.skip(strides.size));
             if self.zone.saturating_add(unit) > bytes {
                 self.zone = 0;
             }
@@ -88,6 +93,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fio::Amount;
 
     fn blocks(mut order: Order, bytes: u64, count: usize) -> Vec<u64> {
         let draw = || {
@@ -113,10 +119,10 @@ mod tests {
 
     #[test]
     fn strides_skip_and_wrap() {
-        let strides = Strides { size: 16, range: None, skip: 32 };
+        let strides = ZoneKeys { size: 16, range: None, skip: Amount::Bytes(32) };
         let expected = [0, 1, 2, 3, 12, 13, 14, 15, 24, 25, 26, 27, 0, 1];
         assert_eq!(blocks(Order::new(0, true, Some(strides)), 144, 14), expected);
-        let strides = Strides { size: 16, range: Some(32), skip: 32 };
+        let strides = ZoneKeys { size: 16, range: Some(32), skip: Amount::Zones(2) };
         assert_eq!(blocks(Order::new(0, true, Some(strides)), 144, 10), [0, 1, 2, 3, 16, 17, 18, 19, 32, 33]);
     }
 }

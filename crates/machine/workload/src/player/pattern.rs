@@ -5,7 +5,7 @@ use sim::Rng;
 
 use super::order::Order;
 use crate::dist::{Distribution, FreeMap, Sampler};
-use crate::fio::{Job, READ, ReadWriteKind, Sizes, TRIM, WRITE};
+use crate::fio::{Job, READ, ReadWriteKind, Sizes, TRIM, WRITE, ZoneMode};
 use crate::placement::Placement;
 
 /// Generates a job's requests, one after another.
@@ -80,9 +80,12 @@ impl Pattern {
             let fixed = if let Sizes::Fixed(bytes) = sizes { bytes } else { 0 };
             let op = [Op::Read, Op::Write, Op::Trim][direction];
             let (unit, align) = (sizes.smallest(), job.alignment(direction));
-            // A job with gaps ends at the end of its region.
-            let wraps = job.gap == 0 || job.io_size.is_some() || job.time_based;
-            let order = Order::new(if job.rw.random { 0 } else { job.gap }, wraps, job.strided.then_some(job.zones));
+            // A job with gaps, or one that writes only parts of its zones, ends at the end of its region.
+            let whole = job.gap == 0 && job.zone_mode != ZoneMode::Zbd;
+            let wraps = whole || job.io_size.is_some() || job.time_based;
+            let gap = if job.rw.random || job.zone_mode == ZoneMode::Zbd { 0 } else { job.gap };
+            let strided = job.zone_mode == ZoneMode::Strided;
+            let order = Order::new(gap, wraps, strided.then_some(job.zones));
             let (random, random_share) = (job.rw.random, job.random_share[direction]);
             DirectionState { op, fixed, unit, sizes, random, sampler: 0, align, random_share, order, last: 0 }
         });
@@ -210,6 +213,14 @@ impl Pattern {
             let placement = self.placement.draw();
             return Some(Request { fua: self.fua, placement, ..Request::new(Op::Write, offset, bytes) });
         }
+        let (at, bytes) = self.propose(direction)?;
+        Some(self.take(direction, at, bytes))
+    }
+
+    /// Returns position and length of a direction's next request; [`take`](Self::take) makes it one, here or elsewhere.
+    /// `None` if the only sequential pass has ended.
+    #[inline]
+    pub fn propose(&mut self, direction: usize) -> Option<(u64, u64)> {
         let (at, mapped) = self.place(direction)?;
         let state = &mut self.directions[direction];
         let mut bytes = size(&state.sizes, self.bytes - at, &mut self.rng);
@@ -223,6 +234,13 @@ impl Pattern {
             "a request of {bytes} bytes at {at} exceeds the region of {} bytes",
             self.bytes
         );
+        Some((at, bytes))
+    }
+
+    /// Returns the request of `bytes` bytes at `at` of the region. A sequential direction continues behind it.
+    #[inline]
+    pub fn take(&mut self, direction: usize, at: u64, bytes: u64) -> Request {
+        let state = &mut self.directions[direction];
         state.order.advance(at, bytes);
         state.last = at;
         if self.kind == Mix::TrimWrite {
@@ -230,7 +248,22 @@ impl Pattern {
         }
         let fua = self.fua && direction == WRITE;
         let placement = if direction == WRITE { self.placement.draw() } else { 0 };
-        Some(Request { fua, placement, ..Request::new(state.op, self.start + at, bytes) })
+        Request { fua, placement, ..Request::new(state.op, self.start + at, bytes) }
+    }
+
+    /// Returns whether a block was trimmed that must be written next.
+    pub fn must_write(&self) -> bool {
+        self.trimmed.is_some()
+    }
+
+    /// Returns the end of a direction's last request in the region.
+    pub fn end(&self, direction: usize) -> u64 {
+        self.directions[direction].order.end()
+    }
+
+    /// Lets a sequential direction continue at `at`.
+    pub fn jump(&mut self, direction: usize, at: u64) {
+        self.directions[direction].order.jump(at);
     }
 
     /// Returns the start of a direction's next request, and whether it was drawn at random.

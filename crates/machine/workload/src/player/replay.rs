@@ -95,7 +95,7 @@ impl Replay {
             file: trace.path.display().to_string(),
             bases: trace.devices.iter().map(|device| device.base).collect(),
             names: trace.devices.iter().filter(|_| trace.has_layout()).map(|device| device.name.clone()).collect(),
-            drive: Drive { capacity: options.capacity, zones: options.zones, beyond: options.beyond },
+            drive: Drive { capacity: options.capacity, zones: options.zones.is_some(), beyond: options.beyond },
             pace,
             keys,
             depth,

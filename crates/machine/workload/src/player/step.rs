@@ -10,6 +10,8 @@ pub(super) enum Step {
     Wait(Time),
     /// No request until one of the job's requests completes.
     Park,
+    /// No request until one of another job to a zone completes.
+    Hold,
     /// No more requests.
     Done,
 }

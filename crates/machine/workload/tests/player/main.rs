@@ -7,3 +7,4 @@ mod harness;
 mod jobs;
 mod random;
 mod replay;
+mod zoned;

@@ -5,6 +5,7 @@ use sim::Time;
 
 use super::key::{Given, KeyHelp};
 use crate::fio::job::Job;
+use crate::fio::rules::Service;
 use crate::fio::value;
 
 pub(super) const KEYS: &[KeyHelp] = &[
@@ -82,6 +83,15 @@ pub(super) const KEYS: &[KeyHelp] = &[
         },
     },
     KeyHelp {
+        name: "file_service_type",
+        aliases: &[],
+        form: "str[:int]",
+        default: "roundrobin",
+        help: "Drive of the next request of a job whose filename names several: roundrobin, random or sequential; a \
+               number of requests per choice may follow.",
+        set: service,
+    },
+    KeyHelp {
         name: "percentile_list",
         aliases: &[],
         form: "float[:float...]",
@@ -97,6 +107,27 @@ fn max_latency(job: &mut Job, given: &Given) -> Result<(), String> {
         // As in fio, 0 means no limit.
         Some(limits) => job.max_latency = limits.map(|limit| limit.filter(|limit| *limit > Time::ZERO)),
         None => return given.expected("a time such as 500us, or read,write,trim values"),
+    }
+    Ok(())
+}
+
+/// Parses `file_service_type`.
+fn service(job: &mut Job, given: &Given) -> Result<(), String> {
+    let (name, number) = given.text.split_once(':').unwrap_or((given.text, "1"));
+    const WHY: &str = "drives are chosen one after another, at random or in sequence";
+    job.without_effect.retain(|(_, why)| *why != WHY);
+    if ["zipf", "pareto", "normal", "gauss"].contains(&name) {
+        job.without_effect.push((format!("file_service_type={}", given.text), WHY));
+        return Ok(());
+    }
+    let service = Given { text: name, kb: given.kb }.name(&[
+        ("roundrobin", Service::RoundRobin),
+        ("random", Service::Random),
+        ("sequential", Service::Sequential),
+    ])?;
+    match value::number(number, given.kb).filter(|number| *number > 0) {
+        Some(number) => job.service = (service, number),
+        None => return given.expected("a number of requests after the colon, such as roundrobin:8"),
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod logs;
 mod parse;
 mod shape;
 mod table;
+mod zones;
 
 use super::no_effect;
 pub use key::KeyHelp;
@@ -13,7 +14,7 @@ pub(crate) use logs::LogKeys;
 
 /// Returns all keys, in the order of the documentation.
 pub fn keys() -> impl Iterator<Item = &'static KeyHelp> {
-    table::KEYS.iter().chain(shape::KEYS).chain(limits::KEYS).chain(logs::KEYS)
+    table::KEYS.iter().chain(shape::KEYS).chain(zones::KEYS).chain(limits::KEYS).chain(logs::KEYS)
 }
 
 /// Returns the key with this name or alias.

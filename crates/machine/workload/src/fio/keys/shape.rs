@@ -50,54 +50,6 @@ pub(super) const KEYS: &[KeyHelp] = &[
         },
     },
     KeyHelp {
-        name: "zonemode",
-        aliases: &[],
-        form: "str",
-        default: "none",
-        help: "none, or strided: a sequential job transfers zonesize bytes, then skips zoneskip bytes after the \
-               zonerange.",
-        set: |job, given| {
-            if given.text == "zbd" {
-                return Err(ZBD.to_owned());
-            }
-            job.strided = given.name(&[("none", false), ("strided", true)])?;
-            Ok(())
-        },
-    },
-    KeyHelp {
-        name: "zonesize",
-        aliases: &[],
-        form: "int",
-        default: "",
-        help: "Bytes to transfer per zone of zonemode=strided.",
-        set: |job, given| {
-            job.zones.size = given.number(512, u64::MAX)?;
-            Ok(())
-        },
-    },
-    KeyHelp {
-        name: "zonerange",
-        aliases: &[],
-        form: "int",
-        default: "zonesize",
-        help: "Size of a zone of zonemode=strided, in bytes.",
-        set: |job, given| {
-            job.zones.range = Some(given.number(512, u64::MAX)?);
-            Ok(())
-        },
-    },
-    KeyHelp {
-        name: "zoneskip",
-        aliases: &[],
-        form: "int",
-        default: "0",
-        help: "Bytes skipped between two zones of zonemode=strided.",
-        set: |job, given| {
-            job.zones.skip = given.number(0, u64::MAX)?;
-            Ok(())
-        },
-    },
-    KeyHelp {
         name: "dataplacement",
         aliases: &["data_placement"],
         form: "str",
@@ -555,10 +507,6 @@ pub(super) const KEYS: &[KeyHelp] = &[
         set: replay_skip,
     },
 ];
-
-/// The error of `zonemode=zbd`.
-const ZBD: &str =
-    "found \"zbd\", expected none or strided: nandram guest runs fio itself with zonemode=zbd on the drive";
 
 fn latency(job: &mut Job, set: impl FnOnce(&mut LatencyTarget)) {
     set(job.latency.get_or_insert_default());

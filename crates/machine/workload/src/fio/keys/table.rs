@@ -6,7 +6,7 @@ use super::key::KeyHelp;
 use super::parse::{blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered};
 use crate::fio::JOBS_MAX;
 use crate::fio::drives;
-use crate::fio::value::{Amount, KbBase};
+use crate::fio::value::KbBase;
 
 const ENGINES: [(&str, bool); 14] = [
     ("libaio", false),
@@ -115,11 +115,11 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int or percent",
         default: "the drive from offset on",
-        help: "Size of the job's region, and of its I/O unless io_size is set; a percentage refers to the drive. \
-               Limited by the end of the drive. 0 is the default.",
+        help: "Size of the job's region, and of its I/O unless io_size is set; a percentage refers to the drive, and \
+               2z are two zones. Limited by the end of the drive. 0 is the default.",
         set: |job, given| {
             // As in fio, 0 means that no size is set.
-            job.size = Some(given.amount(false)?).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            job.size = Some(given.amount(false)?).filter(|size| !size.is_zero());
             Ok(())
         },
     },
@@ -132,7 +132,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
                refers to size.",
         set: |job, given| {
             job.io_size = match given.amount(false)? {
-                Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size greater than 0"),
+                amount if amount.is_zero() => return given.expected("a size greater than 0"),
                 amount => Some(amount),
             };
             Ok(())
