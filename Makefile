@@ -165,10 +165,10 @@ standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
 
-# How often the intervals of `--until` hold the value of a long run; writes docs/until-coverage.md (about an hour).
+# How often the intervals of `--until` hold the value of a long run; writes docs/until-coverage.md (about twenty minutes).
 until-coverage:
-	cargo run --release --quiet --package storage --example until_coverage > docs/until-coverage.md.new
-	mv docs/until-coverage.md.new docs/until-coverage.md
+	cargo run --release --quiet --package storage --example until_coverage > docs/until-coverage.md.new; status=$$?; \
+		mv docs/until-coverage.md.new docs/until-coverage.md; exit $$status
 
 # Random writes from the first request on, for every drive preset; writes docs/steady-start.md (about a quarter of an hour).
 steady-start:

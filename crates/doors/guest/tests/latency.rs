@@ -78,7 +78,12 @@ fn a_read_of_a_preset_takes_as_long_as_in_a_simulated_run() {
     let requests: Vec<Request> = (0..16).map(write).chain([Request::flush()]).chain((0..32).map(read)).collect();
     for (guest, run) in compare(
         "nvme-client-tlc",
-        &[("flash.blocks", "20"), ("ftl.capacity", "16GB"), ("ftl.slc_cache.size", "0B")],
+        &[
+            ("flash.blocks", "20"),
+            ("ftl.capacity", "14GB"),
+            ("ftl.slc_cache.size", "0B"),
+            ("ftl.slc_cache.dynamic", "0B"),
+        ],
         &requests,
     ) {
         assert_eq!(guest, run);

@@ -1,4 +1,4 @@
-//! What the presets reached before; `before.toml` lists it by preset and job.
+//! Figures that the presets reached before; `before.toml` lists them by preset and job.
 
 /// Figures of before, as they stood on the page.
 pub struct Before(toml::Table);

@@ -7,7 +7,7 @@ use workload::Workload;
 
 const GB: f64 = 1e9;
 
-/// What a review measured.
+/// A measurement by a review.
 struct Review {
     preset: &'static str,
     /// Changes without which the preset is not the reviewed drive, and what they stand for.

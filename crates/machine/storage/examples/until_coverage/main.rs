@@ -39,7 +39,11 @@ fn main() -> ExitCode {
             }
         }
     }
-    let summary = format!("{} of {} intervals hold it: {:.1} %.", all.held, all.all, 100.0 * all.part());
+    let below = match low.as_slice() {
+        [] => String::new(),
+        cells => format!(" Below {:.0} %: {}.", 100.0 * CELL_MIN, cells.join("; ")),
+    };
+    let summary = format!("{} of {} intervals hold it: {:.1} %.{below}", all.held, all.all, 100.0 * all.part());
     print!(
         include_str!("page.md"),
         seeds = seeds,

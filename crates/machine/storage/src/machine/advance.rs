@@ -159,7 +159,7 @@ impl Machine {
             Output::Completed { .. } | Output::Command { .. } | Output::Arrived { .. } => {
                 unreachable!("{output:?} is no rare output")
             }
-            Output::HostMemory { id, intact: true } => self.access_done(OpId(id)),
+            Output::HostMemory { id, intact: true } => self.access_done(OpId(id), Status::Ok),
             Output::HostMemory { id, intact: false } => self.access_damaged(now, OpId(id)),
             Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
             Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),

@@ -50,9 +50,9 @@ impl Machine {
                         continue;
                     }
                 }
-                let Some((tag, mut status)) = end else { continue };
-                if self.attended {
-                    status = rarely(self, move |it| it.attend_end(now, tag, status));
+                let Some((tag, status)) = end else { continue };
+                if self.attended && !rarely(self, move |it| it.attend_end(now, tag, status)) {
+                    continue;
                 }
                 self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
                 if self.attended {
@@ -96,7 +96,7 @@ impl Machine {
         // Flash needs no barrier: a finished program is durable. A copy in a file does.
         let status = self.mirror_barrier();
         for at in 0..self.barriers.len() {
-            self.ftl.done(self.barriers[at], status, self.nand.store(), &mut self.out);
+            self.access_done(self.barriers[at], status);
         }
         self.barriers.clear();
     }
@@ -110,17 +110,21 @@ impl Machine {
         }
     }
 
-    /// Notes the end of a command of a machine that is attended. Returns the status with which it completes.
-    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) -> Status {
+    /// Notes the end of a command of a machine that is attended. Returns false if it ends with another status instead.
+    fn attend_end(&mut self, now: Time, tag: Tag, status: Status) -> bool {
+        if self.external && status.is_ok() {
+            // An external host gets the payload in front of the completion.
+            self.host_interface.put(tag, self.data.data(tag));
+            let status = self.mirror_end(tag);
+            if !status.is_ok() {
+                self.out.actions.push(Action::Complete { tag, status });
+                return false;
+            }
+        }
         if let Some(trace) = self.trace() {
             trace.ended(now, tag);
         }
-        if !self.external || !status.is_ok() {
-            return status;
-        }
-        // An external host gets the payload in front of the completion.
-        self.host_interface.put(tag, self.data.data(tag));
-        self.mirror_end(tag)
+        true
     }
 
     /// Checks the payload of a command that has been completed, if it is kept.
@@ -203,8 +207,8 @@ impl Machine {
     }
 
     /// Reports the end of a barrier or an access to host memory to the translation layer.
-    pub(super) fn access_done(&mut self, id: OpId) {
-        self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
+    pub(super) fn access_done(&mut self, id: OpId, status: Status) {
+        self.ftl.done(id, status, self.nand.store(), &mut self.out);
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 use ftl::config::ConfigError;
 use ftl::{Headroom, MountReport};
+use media::Request;
 use nand::PayloadKind;
 use sim::{Streams, Time, rarely};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Logs, Next, Options, Player, Replay, Workload};
@@ -331,7 +332,7 @@ pub fn run_logged(
     let mut several = None;
     if !others.is_empty() {
         let drives = Several::new(&mut machine, others, play.capacity, workload.first_drives());
-        several = Some(drives.map_err(RunError::Drives)?);
+        several = Some(Box::new(drives.map_err(RunError::Drives)?));
     }
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, looks, (cut, own_ramp));
     flight.several = several;
@@ -449,7 +450,7 @@ fn default_preparation(workload: &Workload, drive: &Options) -> Preparation {
 struct Flight<'a, 's> {
     machine: &'a mut Machine,
     /// Further drives, if the run has some.
-    several: Option<Several>,
+    several: Option<Box<Several>>,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
     now: Time,
@@ -534,6 +535,20 @@ impl<'a> Flight<'a, '_> {
         }
     }
 
+    /// Handles events of several drives, like [`Machine::advance`].
+    fn advance_several(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
+        let several = self.several.as_mut().expect("the run has several drives");
+        let stopped = several.advance(self.machine, until, completions);
+        self.now = stopped.unwrap_or(self.now);
+        stopped.is_some()
+    }
+
+    /// Submits a request to one of several drives.
+    fn submit_several(&mut self, io: u32, job: u16, request: Request) {
+        let several = self.several.as_mut().expect("the run has several drives");
+        several.submit(self.machine, self.now, io, job, request);
+    }
+
     /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
     fn mark(&mut self, at: Time) {
         let requests = self.player.completed().saturating_sub(1);
@@ -570,12 +585,16 @@ impl<'a> Flight<'a, '_> {
                 Next::At(at) => at,
                 _ => Time::MAX,
             };
-            let stopped = match &mut self.several {
-                None => self.machine.advance(wake, &mut completions).then(|| self.machine.now()),
-                Some(several) => several.advance(self.machine, wake, &mut completions),
+            let stopped = if self.several.is_none() {
+                let stopped = self.machine.advance(wake, &mut completions);
+                if stopped {
+                    self.now = self.machine.now();
+                }
+                stopped
+            } else {
+                rarely(self, |it| it.advance_several(wake, &mut completions))
             };
-            if let Some(now) = stopped {
-                self.now = now;
+            if stopped {
                 for completion in &completions {
                     self.take(*completion);
                 }
@@ -617,10 +636,12 @@ impl<'a> Flight<'a, '_> {
                 None => self.player.next_otherwise(self.now)?,
             };
             match next {
-                Next::Issue(Io { id, job, request, .. }) => match &mut self.several {
-                    None => self.machine.submit(self.now, id, job, request),
-                    Some(several) => several.submit(self.machine, self.now, id, job, request),
-                },
+                Next::Issue(Io { id, job, request, .. }) if self.several.is_none() => {
+                    self.machine.submit(self.now, id, job, request);
+                }
+                Next::Issue(Io { id, job, request, .. }) => {
+                    rarely(self, move |it| it.submit_several(id, job, request));
+                }
                 other => return Ok(other),
             }
         }
@@ -646,7 +667,7 @@ impl<'a> Flight<'a, '_> {
     fn attend(&mut self, io: u32, ended: &Ended, measured: bool) {
         let Ended { job, op, status, due, at, .. } = *ended;
         if let Some(requests) = &mut self.requests
-            && let Some(traced) = traced(self.machine, self.several.as_mut(), at, io)
+            && let Some(traced) = traced(self.machine, self.several.as_deref_mut(), at, io)
         {
             requests.add(ended, traced, measured);
         }

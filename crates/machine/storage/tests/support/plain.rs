@@ -1,4 +1,4 @@
-//! What `nvme-client-tlc` has beyond a plain drive, off: for tests of one mechanism at a time.
+//! A plain drive, for tests of one mechanism at a time: `nvme-client-tlc` without the other mechanisms of its class.
 
 /// A static SLC cache alone, pages and dies that are alike, and no errors or housekeeping.
 pub const PLAIN: [(&str, &str); 11] = [
