@@ -97,6 +97,7 @@ fn a_model_has_the_findings_of_its_preset() {
             ("ftl.capacity", capacity),
             ("ftl.over_provisioning", "auto"),
             ("ftl.slc_cache.size", "0B"),
+            ("ftl.slc_cache.dynamic", "0B"),
         ];
         compare(preset, &System::load(preset, &sets).unwrap_or_else(|e| panic!("{e}")));
     }
