@@ -14,6 +14,8 @@ pytestmark = pytest.mark.system
 
 ENGINE = Path(__file__).parents[2] / "build/fio/libnandram_fio.so"
 SYSTEM = "nvme-client-tlc"
+ALIKE = ("flash.read=50us", "flash.variation.dies=0", "flash.variation.blocks=0", "flash.variation.word_lines=0")
+"""fio draws other offsets than the run does."""
 NEAR = 0.001
 COMPARED = """
 [global]
@@ -82,7 +84,7 @@ def fio(*words: str, preload: bool = True) -> subprocess.CompletedProcess[str]:
 def jobs(folder: Path, text: str, *words: str) -> list[dict[str, Any]]:
     job, output = folder / "job.fio", folder / "fio.json"
     job.write_text(text)
-    drive = (f"--system={SYSTEM}", "--set=scale=1/16", "--prepare=fill")
+    drive = (f"--system={SYSTEM}", "--set=scale=1/16", *(f"--set={key}" for key in ALIKE), "--prepare=fill")
     done = fio(*drive, *words, str(job), "--output-format=json", f"--output={output}")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     found: list[dict[str, Any]] = json.loads(output.read_text())["jobs"]
@@ -96,6 +98,7 @@ def iops(job: dict[str, Any]) -> float:
 def test_iops_are_those_of_a_simulated_run(tmp_path: Path) -> None:
     found = jobs(tmp_path, COMPARED)
     line = [sys.executable, "-m", "nandram", "run", SYSTEM, str(tmp_path / "job.fio"), "--precondition", "fill"]
+    line += [word for key in ALIKE for word in ("--set", key)]
     done = subprocess.run([*line, "--scale", "1/16", "-o", str(tmp_path / "run")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     expected = json.loads((tmp_path / "run/summary.json").read_text())["jobs"]

@@ -39,6 +39,14 @@ number_ios=1000
 iodepth=8
 """
 TIMES = ("10us", "20us", "50us", "100us", "300us", "1ms", "3ms", "10ms")
+ALIKE = (
+    "ftl.slc_cache.size=0B",
+    "ftl.slc_cache.dynamic=0B",
+    "flash.variation.dies=0",
+    "flash.variation.blocks=0",
+    "flash.variation.word_lines=0",
+)
+"""Each read of flash takes the same time."""
 SOFTWARE_US = 0.5
 """The guest's software takes the same time at each latency, within this: the mean, and the shortest read."""
 DEVIATION_US = 3.0
@@ -67,7 +75,8 @@ def run(folder: Path, time: str) -> Jobs:
     job = folder / "job.fio"
     job.write_text(JOB)
     output = folder / "guest"
-    system = ["nvme-client-tlc", "--set", f"flash.read={time}", "--set", "ftl.slc_cache.size=0B"]
+    sets = [word for key in (f"flash.read={time}", *ALIKE) for word in ("--set", key)]
+    system = ["nvme-client-tlc", *sets]
     fio = ["fio", "/job.fio", "--output-format=json", "--output=/out/fio.json"]
     store = folder / "drive.store"
     files = ["--folder", str(FOLDER), "--store", str(store), "--copy", str(job), "-o", str(output)]

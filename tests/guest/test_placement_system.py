@@ -15,6 +15,7 @@ pytestmark = pytest.mark.system
 CAPACITY = 208 << 20
 SETS = {
     "ftl.slc_cache.size": "0B",
+    "ftl.slc_cache.dynamic": "0B",
     "flash.channels": "2",
     "flash.chips": "1",
     "flash.dies": "2",
