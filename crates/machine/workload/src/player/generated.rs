@@ -1,6 +1,6 @@
 //! State machine of a generated job.
 
-use media::{Op, Request, SECTOR};
+use media::{Op, Request};
 use sim::{Rng, Time};
 
 use super::pattern::Pattern;
@@ -9,7 +9,7 @@ use super::region::Region;
 use super::step::{Draft, Step};
 use super::trims::TrimQueue;
 use super::written::Written;
-use crate::fio::{Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE, ZoneMode, divisor};
+use crate::fio::{Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE};
 use crate::placement::Placement;
 
 /// Generates the requests of a job from a job file.
@@ -97,16 +97,16 @@ struct Rate {
 
 impl Generated {
     /// Creates the job on its region of the drive. It draws its requests from `rng` and the times between them from
-    /// `pace`. A tracked job is never plain.
+    /// `pace`. Its writes begin and end at multiples of `unit` bytes in the region. A tracked job is never plain.
     pub fn new(
         file: &str,
         job: &Job,
         region: Region,
         (rng, pace): (Rng, Rng),
         placement: Placement,
-        tracked: bool,
+        unit: u64,
     ) -> Result<Generated, JobFileError> {
-        let Region { start, bytes, io_size, zone, .. } = region;
+        let Region { start, bytes, io_size, .. } = region;
         let key = if job.setting("blockalign").is_some() { "blockalign" } else { "random_distribution" };
         let pattern = Pattern::new(job, start, bytes, rng, placement).map_err(|why| job.error(file, key, &why))?;
         let endless = job.time_based && job.runtime.is_some();
@@ -130,13 +130,6 @@ impl Generated {
             job.rw.has(direction).then_some(Rate { per_second, counts_bytes, poisson, issued: 0, next })
         };
         let writes = job.rw.has(WRITE);
-        let sizes = job.sizes(WRITE);
-        // Writes to a zone begin at its start, and smaller ones may fill its end.
-        let granularity = match job.zone_mode {
-            ZoneMode::Zbd if job.zbd.fills_ends => SECTOR,
-            ZoneMode::Zbd => divisor(job.granularity(WRITE), zone),
-            ZoneMode::None | ZoneMode::Strided => job.granularity(WRITE),
-        };
         let extras = Extras {
             started: Time::ZERO,
             chosen: None,
@@ -158,7 +151,7 @@ impl Generated {
             flushing: false,
             writes_in_flight: 0,
             written: (job.verify && job.do_verify && writes)
-                .then(|| Written::new(start, bytes, granularity, sizes.largest())),
+                .then(|| Written::new(start, bytes, unit, job.sizes(WRITE).largest())),
             backlog: job.verify_backlog,
             unchecked: 0,
             trims: (job.trims.percentage > 0 && job.trims.backlog > 0).then(|| TrimQueue::new(job.trims)),
@@ -174,7 +167,7 @@ impl Generated {
                 && extras.written.is_none()
                 && !extras.end_flush
                 && extras.loops_left == 0
-                && !tracked
+                && !job.tracks_requests()
                 && !counts_after_ramp
         });
         let limits = match size {

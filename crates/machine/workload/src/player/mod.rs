@@ -43,7 +43,7 @@ use media::{Op, Request, SECTOR};
 use sim::{Dense, Streams, Time};
 
 use crate::error::Error;
-use crate::fio::{ExitAll, ZoneMode};
+use crate::fio::{ExitAll, WRITE, ZoneMode};
 use crate::placement::Placement;
 use crate::workload::{JobPlan, PlanSource, Workload};
 use errors::OnError;
@@ -251,8 +251,11 @@ impl Player {
                     let rngs = (streams.stream(&plan.stream), pace);
                     let choice = streams.stream(&format!("{}.placement", plan.stream));
                     let placement = Placement::new(&workload.file, job, options.handles, choice)?;
-                    let tracked = job.tracks_requests();
-                    let generated = Generated::new(&workload.file, job, region, rngs, placement, tracked)?;
+                    let unit = match job.zone_mode {
+                        ZoneMode::Zbd => zoned::unit(workload.plan_jobs().flatten(), region.zone),
+                        ZoneMode::None | ZoneMode::Strided => job.granularity(WRITE),
+                    };
+                    let generated = Generated::new(&workload.file, job, region, rngs, placement, unit)?;
                     let requests = generated.known_total();
                     let source = match job.zone_mode {
                         ZoneMode::Zbd => {

@@ -153,7 +153,7 @@ proptest! {
         let mut obvious = Obvious::new(drive, most, (0..8).map(|zone| if zone < full { drive.capacity } else { 0 }).collect());
         obvious.reads_beyond = beyond;
         if extra.starts_with("verify") {
-            // Verification reads what the job wrote, whoever has a zone by then.
+            // Verification reads the job's data, even if another job has the zone by then.
             obvious.reads_beyond = true;
         }
         obvious.check(&done);
@@ -193,6 +193,18 @@ fn a_job_that_may_reset_nothing_empties_its_zones_first() {
     let found: Vec<Op> = done.iter().map(|d| d.io.request.op).collect();
     let expected = [vec![Op::ZoneReset; 2], vec![Op::Write; 4], vec![Op::Flush], vec![Op::Read; 4]].concat();
     assert_eq!(found, expected);
+}
+
+#[test]
+fn data_behind_that_of_another_job_is_verified_where_it_is() {
+    let text =
+        "[global]\nzonemode=zbd\nmax_open_zones=1\nverify=md5\nrw=write\nio_size=128k\n[a]\nbs=16k\n[b]\nbs=64k\n";
+    let (done, _) = run(text, DRIVE, 8, 0, 1);
+    let of = |op: Op| {
+        let of_b = done.iter().filter(|d| d.io.job == 1 && d.io.request.op == op);
+        of_b.map(|d| (d.io.request.offset / KIB, d.io.request.bytes / KIB)).collect::<Vec<_>>()
+    };
+    assert_eq!((of(Op::Write), of(Op::Read)), (vec![(0, 64), (80, 64)], vec![(0, 64), (80, 64)]));
 }
 
 #[test]

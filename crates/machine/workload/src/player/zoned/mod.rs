@@ -11,6 +11,17 @@ mod place;
 mod report;
 mod zones;
 
+use media::SECTOR;
+
+use crate::fio::{Job, WRITE, ZoneMode, divisor};
+
 pub(super) use job::ZonedJob;
 pub(super) use place::InZones;
 pub(super) use zones::Zones;
+
+/// Returns a common divisor of the offsets and sizes of all writes to zones of `zone` bytes. A write begins where that of
+/// any other job ended.
+pub(super) fn unit<'a>(jobs: impl Iterator<Item = &'a Job>, zone: u64) -> u64 {
+    let writers = jobs.filter(|job| job.zone_mode == ZoneMode::Zbd && job.rw.has(WRITE));
+    writers.fold(zone, |unit, job| if job.zbd.fills_ends { SECTOR } else { divisor(job.granularity(WRITE), unit) })
+}
