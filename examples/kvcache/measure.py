@@ -22,7 +22,7 @@ DRIVES = {
 }
 LOADS = {"8b": (0.2, 0.4, 0.6, 0.8, 1.0), "70b": (0.1, 0.2, 0.3, 0.4, 0.5)}
 """Offered loads in sessions per second."""
-LONG = {"client": "1/16", "enterprise": "1/16", "hbf-tier": "1/16"}
+LONG = {"client": "1/16", "enterprise": "1/36", "hbf-tier": "1/4"}
 """Scales at which the drives are overwritten several times in a run."""
 
 Row = dict[str, Any]
