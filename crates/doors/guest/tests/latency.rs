@@ -80,7 +80,7 @@ fn a_read_of_a_preset_takes_as_long_as_in_a_simulated_run() {
         "nvme-client-tlc",
         &[
             ("flash.blocks", "20"),
-            ("ftl.capacity", "13GiB"),
+            ("ftl.capacity", "16GB"),
             ("ftl.slc_cache.size", "0B"),
             ("ftl.slc_cache.dynamic", "0B"),
         ],

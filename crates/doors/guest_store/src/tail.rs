@@ -3,7 +3,7 @@
 //! A file that could not be written lacks changes, whose order no longer matters to flash: a block may have been erased
 //! and programmed again, with contents whose old places were erased as well. To make them in place one after another
 //! would lose flushed data if the server ended in between. They are therefore written behind the pages first, and in
-//! place once they are durable there. Whoever finds a complete tail repeats that.
+//! place once they are durable there. A start that finds a complete tail repeats that.
 //!
 //! ```text
 //! head               4 KiB, written last: magic, number of records u64, CRC-32

@@ -4,6 +4,8 @@
 //! file, and a full file system. A process of its own has the limit, and ignores the signal that comes with it.
 #![cfg(target_os = "linux")]
 
+#[path = "support/small.rs"]
+mod small;
 #[path = "../../guest/tests/support/mod.rs"]
 mod support;
 
@@ -19,20 +21,9 @@ use rand_xoshiro::Xoshiro256StarStar;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use sim::Time;
+use small::SMALL;
 use support::{Host, MEMORY, pattern, system};
 
-/// A drive of 24 MB, which soon collects garbage.
-const SMALL: [(&str, &str); 9] = [
-    ("flash.channels", "2"),
-    ("flash.chips", "2"),
-    ("flash.dies", "1"),
-    ("flash.blocks", "20"),
-    ("flash.pages", "16"),
-    ("ftl.over_provisioning", "0.5"),
-    ("ftl.gc.start", "3"),
-    ("host.max_transfer", "64KiB"),
-    ("device.write_cache.size", "512KiB"),
-];
 /// Blocks of 512 bytes that the workload writes.
 const BLOCKS: u64 = 6000;
 /// Status of a command for which the file has no room: Capacity Exceeded.
@@ -266,7 +257,7 @@ fn work_in(folder: &Path, is_disk: bool) {
     assert!(done.status.success(), "{text}");
 }
 
-/// A folder that is removed at the end of its test, with what is mounted there.
+/// A folder that is unmounted and removed at the end of its test.
 struct TempFolder(PathBuf);
 
 impl TempFolder {

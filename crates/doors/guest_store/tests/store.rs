@@ -1,6 +1,8 @@
 //! Drives whose flash is in a file: flushed data survive, and files that do not belong to the drive are refused.
 #![cfg(target_os = "linux")]
 
+#[path = "support/small.rs"]
+mod small;
 #[path = "../../guest/tests/support/mod.rs"]
 mod support;
 
@@ -17,20 +19,8 @@ use guest_store::{Kept, Mode, StoreError, cut, export, open};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256StarStar;
 use sim::Time;
+use small::SMALL;
 use support::{Command, Host, MEMORY, pattern, system};
-
-/// A drive of 24 MB, which soon collects garbage.
-const SMALL: [(&str, &str); 9] = [
-    ("flash.channels", "2"),
-    ("flash.chips", "2"),
-    ("flash.dies", "1"),
-    ("flash.blocks", "20"),
-    ("flash.pages", "16"),
-    ("ftl.over_provisioning", "0.5"),
-    ("ftl.gc.start", "3"),
-    ("host.max_transfer", "64KiB"),
-    ("device.write_cache.size", "512KiB"),
-];
 
 /// A file that is removed at the end of its test.
 struct TempFile(PathBuf);

@@ -31,7 +31,7 @@ pub struct EnergyByPart {
     pub erase: Energy,
     /// Data on the channels.
     pub transfer: Energy,
-    /// Returns the number of dies that erase a block or have suspended an erase.
+    /// Power that all dies draw at all times.
     pub standby: Energy,
 }
 
