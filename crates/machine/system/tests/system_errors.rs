@@ -338,6 +338,26 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:1: host.queue_depth is 64, expected 1 to 32 where link.type is "ufs""#,
     ),
     (
+        &["[host]", "queue_depth = 256", "ufshci = { queues = 8 }", "[link]", r#"type = "ufs""#],
+        &[],
+        r#"bad.toml:2:1: host.queue_depth is 256, expected 1 to 255 with host.ufshci.queues"#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "[device]", "max_commands = 256", "[host]", "ufshci = { queues = 8 }"],
+        &[],
+        r#"bad.toml:4:1: device.max_commands is 256, expected 1 to 255 with host.ufshci.queues"#,
+    ),
+    (
+        &["[link]", r#"type = "ufs""#, "[host]", "ufshci = { aggregation = 4, queues = 8 }"],
+        &[],
+        r#"bad.toml:4:12: host.ufshci.aggregation is 4, but host.ufshci.queues is 8: only the interrupts of a doorbell register are aggregated"#,
+    ),
+    (
+        &["[host]", "ufshci = { queues = 8 }"],
+        &[],
+        r#"bad.toml:2:12: host.ufshci.queues: set where link.type is "pcie", expected only where it is "ufs""#,
+    ),
+    (
         &["[link]", r#"type = "ufs""#, "[host.ufshci]", r#"aggregation_time = "0us""#],
         &[],
         r#"bad.toml:4:1: host.ufshci.aggregation_time is "0s", expected more than 0s"#,

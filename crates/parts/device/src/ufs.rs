@@ -10,8 +10,8 @@ use sim::{Part, Schedule, Time};
 use crate::engine::{Engine, index};
 use crate::{ARRIVED, Config, Event, FETCHED, Output, Utp};
 
-/// Tasks per queue: the host controller's doorbell has one bit for each.
-pub const TASKS: u32 = 32;
+/// Maximum number of tasks (JESD220F: bQueueDepth has a byte).
+pub const TASKS_MAX: u32 = 255;
 /// Bytes of an UNMAP parameter list with one descriptor, whose 32-bit block count covers the whole of any current
 /// device (SBC-3, UNMAP command).
 const UNMAP_LIST: u64 = 8 + 16;
@@ -42,14 +42,15 @@ impl Ufs {
     /// # Panics
     /// Panics if the device is configured for more commands than there are tasks, or for empty segments.
     pub fn new(config: &Config) -> Ufs {
-        assert!(config.max_commands <= TASKS, "{} commands, but UFS has {TASKS} tasks", config.max_commands);
+        let tasks = config.max_commands;
+        assert!(tasks <= TASKS_MAX, "{tasks} commands, but UFS has {TASKS_MAX} tasks");
         assert!(config.utp.segment > 0 && config.utp.ready_to_transfers > 0, "{:?}", config.utp);
         Ufs {
             engine: Engine::new(config),
             utp: config.utp,
-            calls: VecDeque::with_capacity(TASKS as usize),
+            calls: VecDeque::with_capacity(tasks as usize),
             outstanding: 0,
-            missing: vec![(0, Time::ZERO); TASKS as usize],
+            missing: vec![(0, Time::ZERO); tasks as usize],
         }
     }
 

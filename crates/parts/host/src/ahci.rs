@@ -36,7 +36,7 @@ impl Ahci {
     pub fn new(config: &Config) -> Ahci {
         assert!(config.ahci.region > 0, "memory regions of no bytes");
         Ahci {
-            slots: Slots::new(config, Time::ZERO),
+            slots: Slots::new(config, 0, Time::ZERO),
             alone: false,
             fetched: Time::ZERO,
             fetching: Time::ZERO,

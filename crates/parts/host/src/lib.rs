@@ -16,6 +16,7 @@ pub mod memory;
 pub mod nvme;
 pub mod requests;
 pub mod shared_buffer;
+mod slot_set;
 pub mod slots;
 pub mod sram;
 pub mod ufs;

@@ -1,5 +1,10 @@
-//! A UFS host controller (UFSHCI 2.0, JESD223B) and a driver modeled on Linux's ufshcd: one list of 32 transfer
-//! requests, a doorbell register with a bit for each, and a DMA engine that accesses memory for the device.
+//! A UFS host controller and a driver modeled on Linux's ufshcd: one list of 32 transfer requests and a doorbell register
+//! with a bit for each (UFSHCI 2.0, JESD223B), or queues of them in memory (multi-circular queue: UFSHCI 4.0, JESD223E), and
+//! a DMA engine that accesses memory for the device.
+//!
+//! With queues, a doorbell is a queue's tail, and a command's end is an entry of a completion queue in place of the status in
+//! its descriptor; both are 32 bytes. Linux has a pair of queues for each core, which share the tags of all commands, and
+//! each pair its own interrupt where the platform passes them on (event-specific interrupts).
 
 use media::{Op, Request, Status};
 use sim::{Client, Part, Schedule, Span, Time, Track};
@@ -76,7 +81,7 @@ impl Ufshci {
         let interrupting = !config.completion.is_polling();
         let aggregation = config.ufshci.aggregation;
         Ufshci {
-            slots: Slots::new(config, config.ufshci.invalidation_512kib),
+            slots: Slots::new(config, config.ufshci.queues, config.ufshci.invalidation_512kib),
             read: Channel::default(),
             write: Channel::default(),
             // A polling driver needs no aggregation, and a threshold of one is none.
@@ -95,8 +100,8 @@ impl Ufshci {
     }
 
     /// Returns the next command, if a request waits and a slot is free. Must be called until it returns `None`, after
-    /// each submission and each end of a command. The command's doorbell is a bit of UTRLDBR, which the controller sees
-    /// after the time of a register write.
+    /// each submission and each end of a command. The command's doorbell is a bit of UTRLDBR or its queue's tail, which the
+    /// controller sees after the time of a register write.
     pub fn issue(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Option<Submission> {
         self.slots.first()?;
         (!self.slots.is_full()).then(|| self.slots.take(now, s))
@@ -162,7 +167,7 @@ impl Ufshci {
     }
 
     /// Handles a command's response of `bytes`, which arrives at `at`, now or later. It is written after the data,
-    /// followed by the status in the descriptor; the doorbell's bit is cleared, and the controller interrupts or counts
+    /// followed by the status in the descriptor or an entry in a completion queue, and the controller interrupts or counts
     /// the completion. If this starts an aggregation time, returns its end and epoch.
     pub fn response(
         &mut self,

@@ -89,12 +89,19 @@ fn an_nvme_driver_refuses_them() {
 
 #[test]
 fn slots_refuse_them() {
-    refused!(slots = Slots::new(&config(), Time::ZERO);
+    refused!(slots = Slots::new(&config(), 0, Time::ZERO);
         slots.request(32),
         slots.io(32),
         slots.ended(NOW, 32, OK, (NOW, true), &mut Nowhere),
         slots.ended(NOW, 4, OK, (NOW, true), &mut Nowhere),
         slots.open(u32::MAX, 0, read()),
+    );
+    refused!(slots = Slots::new(&Config { queue_depth: 200, ..config() }, 4, Time::ZERO);
+        slots.request(200),
+        slots.io(200),
+        slots.ended(NOW, 200, OK, (NOW, true), &mut Nowhere),
+        slots.ended(NOW, 256, OK, (NOW, true), &mut Nowhere),
+        slots.reaped(Event { queue: 0, cid: 200 }),
     );
     refused!(host = Ahci::new(&config());
         host.fetch(NOW, 32, &mut Nowhere),

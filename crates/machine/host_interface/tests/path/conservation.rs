@@ -87,7 +87,7 @@ fn ahci() -> impl Strategy<Value = Config> {
 
 fn ufshci() -> impl Strategy<Value = Config> {
     let link = (1u8..4, 1u8..3, 1u32..8);
-    let host = (1u32..4, 1u32..33, 1u64..64, 0u8..3, 1u32..31);
+    let host = (1u32..4, 1u32..33, 1u64..64, 0u8..5, 1u32..31);
     (link, host, 1u32..6, 1u32..33).prop_map(|((gear, lanes, frames), host, calls, sectors)| {
         let (cores, slots, max, completion, threshold) = host;
         let mut config = ufs();
@@ -97,7 +97,13 @@ fn ufshci() -> impl Strategy<Value = Config> {
         match completion {
             0 => config.host.completion = host::Completion::polling(ns(100)),
             1 => config.host.ufshci.aggregation = host::Aggregation { threshold, time: Time::from_us(40) },
-            _ => {}
+            2 => {}
+            queues => {
+                // Queues hold up to seven commands more than a register.
+                config.host.ufshci.queues = u32::from(queues) - 2;
+                config.host.queue_depth += 7;
+                config.device.max_commands = 39;
+            }
         }
         config.device.utp = device::Utp { segment: sectors * 512, ready_to_transfers: calls };
         config

@@ -166,6 +166,38 @@ fn interrupts_wait_for_each_other() {
     near(end, Time::from_ms(1) + plain + Time::from_us(80));
 }
 
+/// Entries of queues are as long as what they replace, so that a single command takes as long.
+#[test]
+fn queues_hold_more_commands_than_a_register_and_interrupt_the_cores_that_use_them() {
+    let mut config = ufs();
+    (config.host.cores, config.host.queue_depth, config.device.max_commands) = (2, 32, 32);
+    let with = |queues, depth| {
+        let mut config = config.clone();
+        config.host.ufshci.queues = queues;
+        (config.host.queue_depth, config.device.max_commands) = (depth, depth);
+        config
+    };
+    for request in [Request::new(Op::Read, 0, 4096), Request::new(Op::Write, 0, 4096), Request::flush()] {
+        assert_eq!(alone(&with(2, 64), request).0, alone(&config, request).0);
+    }
+    // Jobs 0 and 1 run on cores 0 and 1, and read at the same time.
+    let read = |job: u64| (Time::ZERO, job as u16, Request::new(Op::Read, job << 20, 4096));
+    let run = |config: &Config, count: u64| {
+        let mut bench = Bench::new(config, Back::constant(ns(500_000)));
+        bench.run(&(0..count).map(|number| read(number % 2)).collect::<Vec<_>>());
+        let handled = |row: &str| -> Time {
+            let track = bench.front.tracks().iter().position(|track| track.1 == row).expect("a row") as u32;
+            bench.spans().iter().filter(|span| span.0 == track).fold(Time::ZERO, |sum, span| sum + (span.3 - span.2))
+        };
+        (bench.most, [handled("core 0 completions"), handled("core 1 completions")])
+    };
+    assert_eq!((run(&config, 64).0, run(&with(2, 64), 64).0), (32, 64));
+    // A register and a single queue interrupt core 0, which runs the handler twice; each of two queues its own core.
+    let one = (2, [ns(700 + 500 + 700), ns(500)]);
+    assert_eq!((run(&config, 2), run(&with(1, 64), 2)), (one, one));
+    assert_eq!(run(&with(2, 64), 2), (2, [ns(700 + 500), ns(700 + 500)]));
+}
+
 /// If caches do not see the controller's accesses, the core maintains them before a transfer, and again after a read's.
 #[test]
 fn caches_are_maintained() {

@@ -228,7 +228,10 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("link.type", "ufs".to_owned());
         set("link.gear", pick(rng, &["1", "3"]).to_owned());
         set("host.queue_depth", pick(rng, &[1, 8, 32]).to_string());
-        set("host.ufshci.aggregation", pick(rng, &["1", "4"]).to_owned());
+        match pick(rng, &[0, 1, 3]) {
+            0 => set("host.ufshci.aggregation", pick(rng, &["1", "4"]).to_owned()),
+            queues => set("host.ufshci.queues", queues.to_string()),
+        }
         set("device.utp.segment", pick(rng, &["512B", "4KiB"]).to_owned());
         set("device.utp.ready_to_transfers", pick(rng, &["1", "2"]).to_owned());
     } else if shared {

@@ -140,7 +140,11 @@ fn about(bytes: u64) -> String {
 fn link(s: &System) -> Result<(), SystemError> {
     let (kind, word) = (s.link.kind, s.link.kind.word());
     let (depth, commands) = (s.host.queue_depth, s.device.max_commands);
-    if matches!(kind, LinkType::Sata | LinkType::Ddr | LinkType::Ufs) {
+    if kind == LinkType::Ufs && s.host.ufshci.queues > 0 {
+        let most = "1 to 255 with host.ufshci.queues";
+        s.expect(depth <= 255, &["host.queue_depth", "host.ufshci.queues"], most)?;
+        s.expect(commands <= 255, &["device.max_commands", "host.ufshci.queues"], most)?;
+    } else if matches!(kind, LinkType::Sata | LinkType::Ddr | LinkType::Ufs) {
         let most = format!("1 to 32 where link.type is \"{word}\"");
         s.expect(depth <= 32, &["host.queue_depth", "link.type"], &most)?;
         s.expect(commands <= 32, &["device.max_commands", "link.type"], &most)?;

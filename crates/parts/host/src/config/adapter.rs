@@ -44,6 +44,11 @@ section! {
             assumed("150ns", SOC),
             "Time from the driver's write of the doorbell register until the controller sees it.",
             when "link.type" is "ufs";
+        "host.ufshci.queues" queues: u32 = COUNT.within(0.0, 255.0),
+            given("0", "UFSHCI before 4.0 (JESD223E) has none"),
+            "Pairs of submission and completion queues (multi-circular queue), each with its own interrupt, which cores use in \
+             turn; more than cores are not used. 0: one list of at most 32 commands, and a doorbell register.",
+            when "link.type" is "ufs";
         "host.ufshci.memory_latency" memory_latency: Time = TIME,
             assumed("200ns", SOC),
             "Time from a memory read leaving the controller until its data arrives, and from a write until it is \

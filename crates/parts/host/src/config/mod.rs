@@ -37,12 +37,13 @@ section! {
             Fallback::By("link.type", &[
                 by_given("pcie", "1024", "the default of the Linux NVMe driver"),
                 by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
-                by_given("ufs", "32", "UFSHCI 2.0 (JESD223B): a list of 32 transfer requests"),
+                by_given("ufs", "32", "UFSHCI 2.0 (JESD223B): a list of 32 transfer requests; with queues Linux takes as many as \
+                    controller and device can (ufs-qcom: 64)"),
                 by_assumed("ddr", "32", "its DMA engine imitates that of SATA"),
                 by_assumed("shared-buffer", "32", "like other phone storage"),
             ]),
             "Entries of an NVMe queue, of which all but one are usable, or of a shared buffer's queue; command slots \
-             of AHCI, UFSHCI or a DDR port's DMA engine.";
+             of AHCI, UFSHCI (with `host.ufshci.queues` of all queues together) or a DDR port's DMA engine.";
         "host.submit" submit: Time = TIME,
             Fallback::By("link.type", &[
                 by_assumed("pcie", "700ns", URING),
@@ -100,6 +101,10 @@ impl Config {
         if self.ufshci.aggregation.threshold > 1 && self.completion.is_polling() {
             let why = Why::But("there are no interrupts to aggregate");
             return Err(Conflict { keys: vec![threshold, completion], why });
+        }
+        if self.ufshci.aggregation.threshold > 1 && self.ufshci.queues > 0 {
+            let why = Why::But("only the interrupts of a doorbell register are aggregated");
+            return Err(Conflict { keys: vec![threshold, "host.ufshci.queues"], why });
         }
         expect(self.max_transfer.is_multiple_of(SECTOR), &["host.max_transfer"], "a multiple of 512B")
     }
