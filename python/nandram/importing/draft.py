@@ -13,7 +13,7 @@ MARK = "# Imported by `nandram import` from "
 
 
 class Draft:
-    """The parameters of a device file, and the system file that is made of them."""
+    """The parameters of a device file, and the system file in the making."""
 
     def __init__(self, root: Element) -> None:
         self.file = root.file

@@ -160,7 +160,7 @@ class Parameters:
         return self.word(name, "TRUE", "FALSE") == "TRUE"
 
     def word(self, name: str, *known: str) -> str:
-        """Return a word in capitals, one of those known. Raises `UserError`."""
+        """Return a word, which must be known, in capitals. Raises `UserError`."""
         found = self.text(name).upper()
         if found not in known:
             raise self.error(name, f"{words(known)}{nearest(found, known)}")
