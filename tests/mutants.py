@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import mqsim_files
+
 ROOT = Path(__file__).parent.parent
 TRACES = ROOT / "crates" / "machine" / "workload" / "tests" / "data"
 MEASURED = ROOT / "drives" / "fio" / "980pro_bs_4_proc_1_qd_128.json"
@@ -62,6 +64,7 @@ TRAFFIC = {
     "trc": "0x12345680 P_MEM_RD 10\n0x4cbd56c0 BOFF 200\n0x4cbd5700 P_FETCH 300\n",
     "stl": "0:\twrite\t0x0\n4:\tread\t0x80\n9: (64) write 0x100 0x1234\n",
     "rstl": "0:\twrite\t0x0\n4:\tread\t0x80\n",
+    "scalesim": "-2.0,62.0,63.0,64.0,-1.0\n1.0,4096.0,64.0,65.0,-1.0\n",
     "vectors": "W 140736775976056,140736775976056\nR 64,64\n",
 }
 """Memory traces, by extension."""
@@ -302,6 +305,19 @@ def traffic(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     return ["run", "dram-only", _write(folder / f"memory.{name}", changed(rng, TRAFFIC[name].encode()))]
 
 
+def mqsim(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """MQSim's device, workload or trace: changed as a text, or elements moved, doubled, renamed, left out."""
+    texts = {"ssdconfig.xml": mqsim_files.DEVICE, "workload.xml": mqsim_files.WORKLOAD, "some.trace": mqsim_files.TRACE}
+    name = rng.choice(("ssdconfig.xml", "workload.xml", "workload.xml", "some.trace"))
+    content = {each: text.encode() for each, text in texts.items()}
+    if name.endswith(".xml") and rng.random() < 0.5:
+        content[name] = mqsim_files.mutate_elements(rng, texts[name], WORDS.split()).encode()
+    else:
+        content[name] = changed(rng, content[name])
+    paths = [_write(folder / each, content[each]) for each in content]
+    return ["import", *paths[:2], "-o", str(folder / "out")]
+
+
 def pages(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     """A page trace for paging policies."""
     text = "# nandram pages 4096\n" + "\n".join(str(rng.randrange(20)) for _ in range(200)) + "\n"
@@ -405,5 +421,5 @@ def memory(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     return ["memory", rng.choice(("info", "check", "tokens")), str(path)]
 
 
-MAKERS = (system, job, trace, events, traffic, pages, experiment, sweep, result, sealed, measured, memory)
+MAKERS = (system, job, trace, events, traffic, mqsim, pages, experiment, sweep, result, sealed, measured, memory)
 KINDS = [Kind(make.__name__, make) for make in MAKERS]

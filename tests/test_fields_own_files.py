@@ -98,6 +98,16 @@ def test_a_memory_trace_with_cycles_is_traffic(tmp_path: Path) -> None:
     assert rows == traffic["dram"]["reads"] == sum(bank["reads"] for bank in traffic["banks"]) == 2000
 
 
+def test_a_trace_of_scale_sim_is_traffic(tmp_path: Path) -> None:
+    rows = "-2.0,0.0,1.0,2.0,64.0\n-1.0,-1.0,-1.0,-1.0,-1.0\n40.0,4096.0,4097.0,128.0,-1.0\n"
+    for name, direction in (("IFMAP_DRAM_TRACE.csv", "read"), ("layer_dram_ofmap_write.csv", "write")):
+        result = play(tmp_path, rows, "dram-only", name)
+        # Two lines of memory per row, 42 cycles apart.
+        assert result.summary["jobs"][0][direction]["total_ios"] == 4
+        assert result.inside["traffic"]["dram"][f"{direction}s"] == 4
+        assert any("arrive at the trace's cycles of the memory's clock" in note for note in result.notes)
+
+
 def test_a_misplaced_write_to_a_zone_ends_like_in_linux(tmp_path: Path) -> None:
     job = "[a]\nrw=write\nbs=16k\noffset=64k\nnumber_ios=10\n"
     result = play(tmp_path, job, "wd-zn540")

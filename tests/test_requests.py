@@ -1,5 +1,7 @@
 """The log of every request: its parts, its file, its chart, fio's own logs, and mistakes."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +13,7 @@ from nandram import UserError
 from nandram.results.requests import PARTS
 
 JOB = ["--name=reads", "--rw=randread", "--bs=4k", "--iodepth=16", "--number_ios=3000"]
+TINY = Path(__file__).parent / "data" / "tiny.toml"
 MIXED = """[global]
 bs=16k
 number_ios=400
@@ -175,3 +178,35 @@ def test_a_log_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     job.write_text("[a]\nrw=randread\nnumber_ios=10\nwrite_lat_log=no/x\n")
     with pytest.raises(UserError, match=r"no/x_slat\.1\.log: No such file or directory"):
         nandram.run("nvme-client-tlc", job, set={"scale": "1/16"}, cache=None)
+
+
+PEAK = """
+import resource, sys
+import pyarrow.parquet
+import nandram
+from nandram.results import requests
+
+def peak_kib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+arguments = dict(precondition="fill", cache=None)
+job = ["--name=reads", "--rw=randread", "--bs=4k", "--iodepth=32", "--norandommap", "--number_ios=" + sys.argv[1]]
+nandram.run(sys.argv[2], job, **arguments)
+before = peak_kib()
+nandram.run(sys.argv[2], job, request_log=sys.argv[3], **arguments)
+print(peak_kib() - before)
+assert "pandas" not in sys.modules
+"""
+
+
+def test_a_log_is_written_within_64_mib(tmp_path: Path) -> None:
+    def mebibytes(count: int) -> float:
+        command = [sys.executable, "-c", PEAK, str(count), str(TINY), str(tmp_path / "r.parquet")]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        return int(ended.stdout) / 1024
+
+    small, large = mebibytes(30_000), mebibytes(240_000)
+    assert large < 64
+    # Rows are handed out in portions: eight times as many need no more memory.
+    assert large < small + 16

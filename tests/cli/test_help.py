@@ -19,6 +19,7 @@ from nandram.cli import main
         ["paging", "--help"],
         ["show", "--help"],
         ["check", "--help"],
+        ["import", "--help"],
         ["schema", "--help"],
         ["systems", "--help"],
         ["fit", "--help"],

@@ -32,6 +32,7 @@ COMMANDS = {
     "show": "systems:show",
     "check": "check:check",
     "schema": "systems:schema",
+    "import": "import_:import_",
     "systems": "systems:list_systems",
     "cache": "cache:app",
     "capture": "capture:app",

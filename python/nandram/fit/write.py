@@ -10,6 +10,7 @@ from nandram.errors import UserError
 from nandram.fit.measurements.points import Direction
 from nandram.fit.model import Guess, kept_capacity
 from nandram.fit.parameters import polls, quantity
+from nandram.language.tables import table_lines, value_text
 
 if TYPE_CHECKING:
     from nandram.fit.result import Fit
@@ -69,17 +70,17 @@ def fitted_text(fit: "Fit", guess: Guess) -> str:
     for key in changes:
         basis[key] = _basis(fit, key, fit.space.engines[0])
     extends = _extends(fit)
-    head = [f"extends = {_value(extends)}"] if extends else []
+    head = [f"extends = {value_text(extends)}"] if extends else []
     return "\n".join(
         [
             f"# Fitted by `nandram fit` to {len(fit.split.fitted)} of {len(fit.measured.points)} points; "
             f"{len(fit.split.held_out)} were held out.",
             *head,
-            f"title = {_value(_fitted_title(title))}",
+            f"title = {value_text(_fitted_title(title))}",
             "",
-            *_tables(table, ""),
+            *table_lines(table),
             "[basis]",
-            *(f"{json.dumps(key)} = {_value(basis[key])}" for key in basis),
+            *(f"{json.dumps(key)} = {value_text(basis[key])}" for key in basis),
             "",
         ]
     )
@@ -116,12 +117,12 @@ def _engine_text(fit: "Fit", base: str, engine: str) -> str:
     return "\n".join(
         [
             f"# The same drive under {engine}, which {how}.",
-            f"extends = {_value(base)}",
-            f"title = {_value(f'{_fitted_title(_title(fit))}, under {engine}')}",
+            f"extends = {value_text(base)}",
+            f"title = {value_text(f'{_fitted_title(_title(fit))}, under {engine}')}",
             "",
-            *_tables(table, ""),
+            *table_lines(table),
             "[basis]",
-            *(f"{json.dumps(key)} = {_value(_basis(fit, key, engine))}" for key in changes),
+            *(f"{json.dumps(key)} = {value_text(_basis(fit, key, engine))}" for key in changes),
             "",
         ]
     )
@@ -160,30 +161,6 @@ def _basis(fit: "Fit", key: str, engine: str) -> dict[str, str]:
     directions = sorted({str(point.conditions.direction) for point in fit.split.fitted}, reverse=True)
     what = " and ".join(f"{each}s" for each in directions) if Direction.WRITE in directions else "reads"
     return {"calibrated": f"{len(fit.split.fitted)} points of {what}, sha256 {fit.measured.hash[:16]}: {sentence}"}
-
-
-def _tables(table: dict[str, Any], prefix: str) -> list[str]:
-    """Return the lines of a table and of the tables in it."""
-    lines = [f"{key} = {_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
-    if lines and prefix:
-        lines = [f"[{prefix}]", *lines, ""]
-    for key, value in table.items():
-        if isinstance(value, dict):
-            lines += _tables(value, f"{prefix}.{key}" if prefix else key)
-    return lines
-
-
-def _value(value: Any) -> str:
-    """Return a value as TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
-    return str(value)
 
 
 def _write(path: Path, text: str) -> Path:

@@ -1,5 +1,6 @@
-"""TOML files read key by key, so that every mistake is reported with its file and key."""
+"""TOML files read key by key, so that every mistake is reported with its file and key; and the text of tables."""
 
+import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -87,6 +88,14 @@ class Table:
 def read_text(path: Path) -> str:
     """Return the text of a TOML file. Raises `UserError` for a pipe, a device and a file that is too large."""
     try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not TOML: it is no UTF-8 text") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a small file. Raises `UserError` for a pipe, a device and a file that is too large."""
+    try:
         # Opening a pipe waits for its writer, and a device may never end.
         if path.exists() and not path.is_file():
             found = "a folder" if path.is_dir() else "a pipe or a device"
@@ -98,10 +107,7 @@ def read_text(path: Path) -> str:
     if len(content) > BYTES_MAX:
         size = path.stat().st_size
         raise UserError(f"{path}: cannot be read: found {size} bytes, expected at most {BYTES_MAX}")
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not TOML: it is no UTF-8 text") from None
+    return content
 
 
 def parse(file: str, text: str) -> Table:
@@ -121,3 +127,27 @@ def shown(value: object) -> str:
     if isinstance(value, list) and len(str(value)) > 60:
         return "a list"
     return f"`{value}`"
+
+
+def table_lines(table: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return the lines of a table and of the tables in it."""
+    lines = [f"{key} = {value_text(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    if lines and prefix:
+        lines = [f"[{prefix}]", *lines, ""]
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines += table_lines(value, f"{prefix}.{key}" if prefix else key)
+    return lines
+
+
+def value_text(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(value_text, value))}]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {value_text(each)}" for key, each in value.items()) + " }"
+    return str(value)

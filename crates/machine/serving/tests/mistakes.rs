@@ -132,7 +132,57 @@ fn each_mistake_in_an_arrival_trace_names_its_line() {
     assert_eq!(outcome.tally.finished, 2);
     // The second request of a session finds the full blocks of the first.
     assert_eq!(outcome.tally.hits[0], 96);
+    for (csv, expected) in [
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n",
+            ":2: TIMESTAMP: found \"yesterday\", expected a date",
+        ),
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,1,1\n2023-11-16 18:17:02.9,1,1\n",
+            ":3: time: found a time before that of the previous row",
+        ),
+        ("{\"timestamp\": 0}\n", ":1: found no request of Mooncake: missing field `input_length`"),
+        ("{\"timestamp\": 0, \"input_length\": 0, \"output_length\": 1}\n", ":1: expected a timestamp of less than"),
+        (
+            "{\"timestamp\": 0, \"input_length\": 9000, \"output_length\": 1}\n",
+            ":1: found 9001 tokens, expected at most",
+        ),
+    ] {
+        std::fs::write(&path, csv).expect("a file");
+        let error = refusal(&text);
+        assert!(error.contains(expected) && !error.contains('\n'), "{csv}: {error}");
+    }
     let missing = refusal(&text.replace("arrivals.csv", "missing.csv"));
     assert!(missing.contains("missing.csv"), "{missing}");
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Plays a trace on the small server; returns arrivals, and tokens of prompts found in GPU memory.
+fn traced(name: &str, content: &str) -> (u64, u64) {
+    let folder = std::env::temp_dir().join(format!("nandram-public-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join(name);
+    std::fs::write(&path, content).expect("a file");
+    let drawn = ["rate", "turns", "think", "prompt", "output"];
+    let text = with(SMALL, "load", "trace", &format!("\"{}\"", path.display()));
+    let kept = |line: &&str| !drawn.contains(&line.split(' ').next().unwrap_or_default());
+    let text = text.lines().filter(kept).collect::<Vec<_>>().join("\n");
+    let text = text.replace("prefix = { tokens = 64, count = 4 }", "");
+    let config = Config::parse("chat.toml", &text).expect("a valid file");
+    let outcome = serving::play(&drive(), "chat.toml", config, &RunOptions::default(), &mut |_| true).expect("a run");
+    std::fs::remove_dir_all(&folder).expect("the folder");
+    assert_eq!(outcome.tally.finished, outcome.tally.arrived);
+    (outcome.tally.arrived, outcome.tally.hits[0])
+}
+
+#[test]
+fn public_arrival_traces_are_read_unchanged() {
+    let azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,480,10\n\
+                 2023-11-16 18:17:04.0319690,318,8\n2023-11-16 18:17:04.0781160+00:00,110,27\n";
+    assert_eq!(traced("azure.csv", azure), (3, 0));
+    // Both prompts begin with the 512 tokens of block 0; the third has them in another place, which is other content.
+    let mooncake = "{\"timestamp\": 0, \"input_length\": 700, \"output_length\": 5, \"hash_ids\": [0, 1]}\n\
+                    {\"timestamp\": 900, \"input_length\": 900, \"output_length\": 4, \"hash_ids\": [0, 3]}\n\
+                    {\"timestamp\": 1500, \"input_length\": 1030, \"output_length\": 4, \"hash_ids\": [4, 0, 5]}\n";
+    assert_eq!(traced("mooncake.jsonl", mooncake), (3, 512));
 }

@@ -148,6 +148,11 @@ const CASES: &[Case] = &[
     ),
     (&["[flash]", "read = 75us"], &[], "bad.toml:2:8: not TOML: string values must be quoted, expected literal string"),
     (
+        &["<?xml version=\"1.0\"?>"],
+        &[],
+        "bad.toml:1:7: not TOML: found XML; nandram import turns MQSim's into a system file",
+    ),
+    (
         &["[flash]", r#"read = "fast""#],
         &[],
         r#"bad.toml:2:8: flash.read: found "fast", expected a time with its unit, such as "25us""#,

@@ -85,10 +85,10 @@ proptest! {
         page_bytes in 1u32..5000,
     ) {
         let bytes = [start.as_bytes(), &tail].concat();
-        for format in [None, Some(Format::Nandram), Some(Format::Lackey), Some(Format::Ramulator)] {
+        for format in [None, Some(Format::Nandram), Some(Format::Lackey), Some(Format::Ramulator), Some(Format::ScaleSim)] {
             let _ = read(bytes.clone(), format);
         }
-        for name in ["nandram-pages", "text", "oracleGeneral", "nandram-memory", "lackey", "ramulator"] {
+        for name in ["nandram-pages", "text", "oracleGeneral", "nandram-memory", "lackey", "ramulator", "scalesim"] {
             let options = pages::Options { format: Some(name.parse().unwrap()), page_bytes: None, kind: None };
             for options in [options, pages::Options { page_bytes: Some(page_bytes), ..options }] {
                 let Ok(mut reader) = pages::Reader::from_bytes("t", bytes.clone(), &options) else { continue };
@@ -166,6 +166,41 @@ fn dramsys() {
     );
 }
 
+/// Reads a trace of a name: cycle, operation, address and bytes of each access.
+fn named(name: &str, text: &str) -> Vec<(u64, Op, u64, u32)> {
+    let mut reader = Reader::from_bytes(name, text, None).unwrap();
+    assert_eq!(reader.format(), Format::ScaleSim);
+    let mut chunk = Vec::new();
+    reader.next_chunk(&mut chunk).unwrap();
+    chunk.iter().map(|access| (access.cycle.unwrap(), access.op, access.address, access.bytes)).collect()
+}
+
+#[test]
+fn rows_of_scale_sim_hold_the_words_of_a_cycle() {
+    // Version 2 writes decimals, negative cycles before the first computation, and -1 for empty places.
+    let text = "-2.0,62.0,63.0,64.0,65.0,-1.0\n-1.0,-1.0,-1.0,-1.0,-1.0,-1.0\n1.0,4096.0,64.0,65.0,-1.0,66.0\n";
+    let read = |cycle, address, bytes| (cycle, Op::Read, address, bytes);
+    let expected = [read(0, 62, 2), read(0, 64, 2), read(3, 4096, 1), read(3, 64, 3)];
+    assert_eq!(named("layer0/IFMAP_DRAM_TRACE.csv", text), expected);
+    // Version 1 ends its rows with a comma. An output feature map is written.
+    let expected = [(7, Op::Write, 10_000_000, 1), (9, Op::Write, 10_000_064, 1)];
+    assert_eq!(named("yolo_conv1_dram_ofmap_write.csv", "7, 10000000.0, \n9, 10000064, \n"), expected);
+    assert_eq!(named("OFMAP_DRAM_TRACE.csv", "5,-1\n3,8\n"), [(3, Op::Write, 8, 1)]);
+    let wrong = |text: &str| read_scale_sim(text).unwrap_err();
+    assert_eq!(
+        wrong("0,1\n1.5,2\n"),
+        "t:2: cycle: found \"1.5\", expected a whole number of less than 2^53, such as -5.0"
+    );
+    for found in ["-2", "1e300", "nan", "x", "9007199254740992"] {
+        let expected = "expected a whole number of less than 2^53, or -1 for none";
+        assert_eq!(wrong(&format!("0,1\n1,{found}\n")), format!("t:2: address: found \"{found}\", {expected}"));
+    }
+}
+
+fn read_scale_sim(text: &str) -> Result<(Vec<Access>, u64), String> {
+    read(text, Some(Format::ScaleSim))
+}
+
 #[test]
 fn address_vectors_of_ramulator_2_are_read_if_they_are_one_address() {
     let found = read("W 140736775976056,140736775976056\nR 64,64\n", None).unwrap().0;
@@ -205,7 +240,7 @@ fn errors_name_position_and_field() {
         (ramulator, "LD 1\nLDR 1\n", "t:2: first word: found \"LDR\", expected LD, ST, an address or a number of instructions".to_owned()),
         (ramulator, "0x40 Q\n", "t:1: last word: found \"Q\", expected R or W, or an address to load".to_owned()),
         (ramulator, "1 2 3 4\n", "t:1: line: found \"4\", expected the end of the line".to_owned()),
-        (None, "17\n", "t: cannot detect the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram, dramsys".to_owned()),
+        (None, "17\n", "t: cannot detect the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram, dramsys, scalesim".to_owned()),
     ];
     for (format, text, complaint) in cases {
         assert_eq!(read(text, format), Err(complaint));

@@ -201,7 +201,7 @@ fn the_page_size_must_match_the_header() {
 
 #[test]
 fn unknown_formats_are_described() {
-    let names = "nandram-pages, text, oracleGeneral, nandram-memory, lackey, ramulator, dram, dramsys";
+    let names = "nandram-pages, text, oracleGeneral, nandram-memory, lackey, ramulator, dram, dramsys, scalesim";
     let tell = |bytes: &[u8]| Reader::from_bytes("t", bytes, &Options::default()).err().unwrap().to_string();
     let expected = format!("expected one of {names}");
     assert_eq!(

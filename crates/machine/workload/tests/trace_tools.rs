@@ -215,7 +215,7 @@ fn an_unknown_text_is_compared_with_the_formats() {
     assert!(error.ends_with("libcachesim-text; --columns names the columns of a text"), "{error}");
     let xml = "<?xml version=\"1.0\"?>\n<Execution_Parameter_Set></Execution_Parameter_Set>\n";
     let error = read("t", xml, None).expect_err("parameters");
-    assert!(error.contains("found a file of MQSim's parameters in XML, of which nandram reads none"), "{error}");
+    assert!(error.contains("found MQSim's XML, which nandram import turns into a system file and jobs"), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 
 GROUPS = {
     "Simulate": ("run", "compare", "rerun", "sweep", "paging", "serve", "guest"),
-    "Systems and files": ("systems", "show", "check", "schema"),
+    "Systems and files": ("systems", "show", "check", "schema", "import"),
     "Real drives and programs": ("probe", "fit", "capture", "memory"),
     "Papers and reports": ("reproduce", "report"),
     "Housekeeping": ("cache",),

@@ -3,7 +3,7 @@
 use sim::Time;
 
 use crate::blocks::{Key, Source, Tier};
-use crate::load::Request;
+use crate::load::{HASHED_TOKENS, Request};
 
 /// Progress of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +75,13 @@ impl Sequence {
     }
 
     /// Returns the key of a full block of `block` tokens. Blocks inside the shared prefix have a key that all sessions
-    /// with that prefix share.
+    /// with that prefix share, and those that a trace identifies one that all requests with the identifier share.
     pub(super) fn key(&self, index: u64, block: u64, prefix_tokens: u64) -> Key {
-        let owner = match (index + 1) * block <= prefix_tokens {
-            true => self.request.prefix | 1 << 63,
-            false => self.request.session,
+        let hash = self.request.hashes.get((((index + 1) * block - 1) / HASHED_TOKENS) as usize);
+        let owner = match hash {
+            Some(hash) if (index + 1) * block <= self.request.prompt => u64::from(*hash) | 1 << 62,
+            _ if (index + 1) * block <= prefix_tokens => self.request.prefix | 1 << 63,
+            _ => self.request.session,
         };
         Key { owner, index: index as u32 }
     }

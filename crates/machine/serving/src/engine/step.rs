@@ -177,8 +177,8 @@ impl Server {
         if sequence.generated < sequence.request.output {
             return;
         }
-        let request = sequence.request;
-        let finished = Finished { request, first, last: now, hits: sequence.hits.unwrap_or_default() };
+        let request = sequence.request.clone();
+        let finished = Finished { request: request.clone(), first, last: now, hits: sequence.hits.unwrap_or_default() };
         self.tally.finish(finished, &self.config.load);
         self.give_back(id);
         self.running.retain(|other| *other != id);

@@ -6,10 +6,12 @@
 //! `serving.session.N`, so that they do not depend on the system under load.
 
 mod lengths;
+mod public;
 mod sessions;
 mod trace;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use sim::{Streams, Time};
 use workload::Error;
@@ -35,7 +37,7 @@ pub enum Source {
         /// Tokens of an answer.
         output: Lengths,
     },
-    /// A CSV file of arrivals.
+    /// A file of arrivals.
     Trace(PathBuf),
 }
 
@@ -54,8 +56,11 @@ pub struct Load {
     pub warm_up: Time,
 }
 
+/// Tokens that an identifier of [`Request::hashes`] stands for: the block size of Mooncake's traces.
+pub const HASHED_TOKENS: u64 = 512;
+
 /// A request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Session to which it belongs.
     pub session: u64,
@@ -67,6 +72,9 @@ pub struct Request {
     pub output: u64,
     /// Arrival.
     pub at: Time,
+    /// Identifiers of the prompt's first [`HASHED_TOKENS`] tokens, of the next, and so on, each of the content and
+    /// all before it: requests with the same share these tokens. Empty if a trace has none.
+    pub hashes: Arc<[u32]>,
 }
 
 /// The requests of a load, in the order in which they arrive.

@@ -1,6 +1,7 @@
 //! Sessions drawn at random.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use sim::{Rng, Streams, Time};
 
@@ -51,6 +52,7 @@ impl Generator {
             prompt: self.load.prefix_tokens + prompt.draw(&mut rng),
             output: output.draw(&mut rng),
             at: Time::from_secs_f64(self.last),
+            hashes: Arc::default(),
         };
         self.open.insert(session, (rng, more as u64));
         Some(self.cut(request))
@@ -69,7 +71,7 @@ impl Generator {
         *left -= 1;
         let at = now + Time::from_secs_f64(think.secs_f64() * exponential(rng));
         let history = request.prompt + request.output;
-        let next = Request { prompt: history + prompt.draw(rng), output: output.draw(rng), at, ..*request };
+        let next = Request { prompt: history + prompt.draw(rng), output: output.draw(rng), at, ..request.clone() };
         if at >= self.load.duration || next.prompt + next.output > self.load.context_max {
             self.open.remove(&request.session);
             return None;

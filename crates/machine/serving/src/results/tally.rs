@@ -34,7 +34,7 @@ impl Flow {
 }
 
 /// A request that has been answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// The request.
     pub request: Request,

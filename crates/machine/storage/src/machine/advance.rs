@@ -60,7 +60,7 @@ impl Machine {
                 self.perform_all(now);
             }
             if self.queue_tracks.is_some() && (stops || self.next_event() != Some(now)) {
-                self.note_queues(now);
+                rarely(self, move |it| it.note_queues(now));
             }
             if stops {
                 return true;

@@ -111,7 +111,7 @@ impl Schedule<host_interface::Event> for HostInterfaceView<'_> {
     #[inline]
     fn served(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
         if let Some(observer) = &mut self.0.observer {
-            rarely(observer, move |it| it.interface(track, client, name, since, span));
+            observer.interface(track, client, since, span, name);
         }
     }
 }
@@ -129,7 +129,7 @@ impl Schedule<nand::Event> for NandView<'_> {
     fn served(&mut self, track: Track, client: Client, name: &'static str, _: Time, span: Span) {
         let first = self.0.nand_tracks;
         if let Some(observer) = &mut self.0.observer {
-            rarely(observer, move |it| it.flash(first, track, client, name, span));
+            observer.flash(track, client, span, first, name);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a machine records of its parts' work besides results: a timeline, and where the time of each request goes.
 
-use sim::{Client, Span, Time, Timeline, Track};
+use sim::{Client, Span, Time, Timeline, Track, rarely};
 
 use crate::trace::Trace;
 
@@ -20,19 +20,26 @@ impl Observer {
         }
     }
 
-    /// Records that a track of the host interface worked for `client`.
-    pub fn interface(&mut self, track: Track, client: Client, name: &'static str, since: Time, span: Span) {
-        self.span(track, name, span.from, span.to);
+    /// Records that a track of the host interface worked for `client`. No closure, so that most arguments are passed in
+    /// registers.
+    #[cold]
+    pub fn interface(&mut self, track: Track, client: Client, since: Time, span: Span, name: &'static str) {
         if let Some(trace) = &mut self.trace {
             trace.interface(track, client, since, span);
+        }
+        if self.timeline.is_some() {
+            rarely(self, move |it| it.span(track, name, span.from, span.to));
         }
     }
 
     /// Records that a track of the flash, whose tracks begin at `first`, worked for `client`.
-    pub fn flash(&mut self, first: u32, track: Track, client: Client, name: &'static str, span: Span) {
-        self.span(Track(first + track.0), name, span.from, span.to);
+    #[cold]
+    pub fn flash(&mut self, track: Track, client: Client, span: Span, first: u32, name: &'static str) {
         if let Some(trace) = &mut self.trace {
             trace.flash(track, client, span);
+        }
+        if self.timeline.is_some() {
+            rarely(self, move |it| it.span(Track(first + track.0), name, span.from, span.to));
         }
     }
 }

@@ -147,8 +147,11 @@ impl Machine {
 
     /// Performs an action that most requests do not have.
     fn perform_rare(&mut self, now: Time, action: Action) {
-        if let Action::Read(op) = &action {
-            self.trace_read(now, op);
+        if let Action::Read(op) = action {
+            self.trace_read(now, &op);
+            if self.ahead.is_none() {
+                return self.submit_read(now, op);
+            }
         }
         if self.perform_with_read_ahead(now, action) {
             return;

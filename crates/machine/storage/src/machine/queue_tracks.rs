@@ -51,7 +51,6 @@ impl QueueTracks {
 
 impl Machine {
     /// Records the queue lengths after the events at `now`.
-    #[cold]
     pub(super) fn note_queues(&mut self, now: Time) {
         let timeline = self.world.observer.as_mut().and_then(|observer| observer.timeline.as_mut());
         if let (Some(tracks), Some(timeline)) = (&mut self.queue_tracks, timeline) {

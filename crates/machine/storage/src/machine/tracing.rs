@@ -27,7 +27,7 @@ impl Machine {
     /// Returns where the time of request `io` went, which has completed at `now` and whose number is not in use again;
     /// `None` without a trace.
     #[inline]
-    pub fn traced(&mut self, now: Time, io: u32) -> Option<Traced> {
+    pub fn traced(&mut self, now: Time, io: u32) -> Option<Traced<'_>> {
         Some(self.trace()?.completed(now, io))
     }
 

@@ -123,7 +123,7 @@ impl Several {
     }
 
     /// Returns where the time of a completed request went, if a trace is kept.
-    pub fn traced(&mut self, first: &mut Machine, at: Time, io: u32) -> Option<Traced> {
+    pub fn traced<'a>(&'a mut self, first: &'a mut Machine, at: Time, io: u32) -> Option<Traced<'a>> {
         let drive = usize::from(self.drives[io as usize]);
         self.machine(first, drive).traced(at, io)
     }

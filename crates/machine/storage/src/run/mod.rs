@@ -680,7 +680,8 @@ impl<'a> Flight<'a, '_> {
 }
 
 /// Returns where the time of a completed request went, if a trace is kept.
-fn traced(machine: &mut Machine, several: Option<&mut Several>, at: Time, io: u32) -> Option<Traced> {
+#[inline]
+fn traced<'a>(machine: &'a mut Machine, several: Option<&'a mut Several>, at: Time, io: u32) -> Option<Traced<'a>> {
     match several {
         None => machine.traced(at, io),
         Some(several) => several.traced(machine, at, io),

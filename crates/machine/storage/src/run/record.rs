@@ -4,7 +4,7 @@
 //! windows; when they run out, pairs are merged.
 
 use media::{Op, Status};
-use sim::{Compact, Dense, Histogram, Time};
+use sim::{Compact, Dense, Histogram, Time, rarely};
 
 /// Maximum number of windows. When all are used, they are merged in pairs and each is twice as long.
 const WINDOWS: usize = 64;
@@ -237,7 +237,8 @@ impl Recorder {
     #[inline]
     pub fn ended(&mut self, io: &Ended) {
         if io.at >= self.ends {
-            self.advance(io.at);
+            let now = io.at;
+            rarely(self, move |it| it.advance(now));
         }
         if let Some(log) = &mut self.log {
             log.push(*io);
@@ -302,7 +303,6 @@ impl Recorder {
     }
 
     /// Closes windows until the open one contains `now`.
-    #[cold]
     pub(crate) fn advance(&mut self, now: Time) {
         self.finish();
         while now >= self.ends {

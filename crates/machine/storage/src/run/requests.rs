@@ -39,11 +39,29 @@ pub struct RequestRow {
 impl RequestRow {
     /// Returns the row of a request that has ended.
     #[inline]
-    fn new(ended: &Ended, traced: Traced, measured: bool) -> RequestRow {
-        let Traced { request, mut parts, die } = traced;
+    fn new(ended: &Ended, traced: Traced<'_>, measured: bool) -> RequestRow {
+        let Traced { request, parts, die } = traced;
         let Ended { job, status, due, issued, submitted, at, .. } = *ended;
-        parts[Part::Queue as usize] += issued - due;
-        RequestRow { job, request, status, due, issued, submitted, at, parts, die, measured }
+        let mut row =
+            RequestRow { job, request: *request, status, due, issued, submitted, at, parts: *parts, die, measured };
+        row.parts[Part::Queue as usize] += issued - due;
+        row
+    }
+
+    /// Makes this the row of a request that has ended.
+    #[inline]
+    fn set(&mut self, ended: &Ended, traced: Traced<'_>, measured: bool) {
+        self.job = ended.job;
+        self.request = *traced.request;
+        self.status = ended.status;
+        self.due = ended.due;
+        self.issued = ended.issued;
+        self.submitted = ended.submitted;
+        self.at = ended.at;
+        self.parts = *traced.parts;
+        self.parts[Part::Queue as usize] += ended.issued - ended.due;
+        self.die = traced.die;
+        self.measured = measured;
     }
 
     /// Returns the time from arrival to notification, which is the sum of its parts.
@@ -57,16 +75,30 @@ pub type Sink<'a> = &'a mut dyn FnMut(&[RequestRow]) -> bool;
 
 /// Collects rows for a receiver.
 struct Portion<'a> {
+    /// Rows, of which the first `count` are new. The others are written over in place.
     rows: Vec<RequestRow>,
+    count: usize,
     sink: Sink<'a>,
     /// The receiver takes no more rows.
     refused: bool,
 }
 
 impl Portion<'_> {
+    #[inline]
+    fn add(&mut self, ended: &Ended, traced: Traced<'_>, measured: bool) {
+        match self.rows.get_mut(self.count) {
+            Some(row) => row.set(ended, traced, measured),
+            None => self.rows.push(RequestRow::new(ended, traced, measured)),
+        }
+        self.count += 1;
+        if self.count == ROWS {
+            self.hand_out();
+        }
+    }
+
     fn hand_out(&mut self) {
-        self.refused |= !(self.sink)(&self.rows);
-        self.rows.clear();
+        self.refused |= !(self.sink)(&self.rows[..self.count]);
+        self.count = 0;
     }
 }
 
@@ -82,18 +114,15 @@ impl<'a> RequestLogs<'a> {
     /// Creates the logs of a run, or returns `None` if it has none. `sink`: receives every request. `logs`: those that jobs
     /// ask for.
     pub fn new(sink: Option<Sink<'a>>, logs: Option<Logs>) -> Option<RequestLogs<'a>> {
-        let portion = sink.map(|sink| Portion { rows: Vec::with_capacity(ROWS), sink, refused: false });
+        let portion = sink.map(|sink| Portion { rows: Vec::with_capacity(ROWS), count: 0, sink, refused: false });
         (portion.is_some() || logs.is_some()).then_some(RequestLogs { portion, logs, failed: None })
     }
 
     /// Adds a request that has ended. `measured`: false during its job's `ramp_time`.
     #[inline]
-    pub fn add(&mut self, ended: &Ended, traced: Traced, measured: bool) {
+    pub fn add(&mut self, ended: &Ended, traced: Traced<'_>, measured: bool) {
         if let Some(portion) = &mut self.portion {
-            portion.rows.push(RequestRow::new(ended, traced, measured));
-            if portion.rows.len() == ROWS {
-                portion.hand_out();
-            }
+            portion.add(ended, traced, measured);
         }
         if let Some(logs) = &mut self.logs
             && ended.status.is_ok()
@@ -118,7 +147,7 @@ impl<'a> RequestLogs<'a> {
     /// If a log could not be written, or a receiver refused rows.
     pub fn finish(mut self) -> Result<(), RunError> {
         if let Some(portion) = &mut self.portion
-            && !portion.rows.is_empty()
+            && portion.count > 0
             && !portion.refused
         {
             portion.hand_out();

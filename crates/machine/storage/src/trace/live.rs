@@ -7,6 +7,7 @@
 use media::{Op, Request};
 use sim::{Span, Time};
 
+use super::Traced;
 use super::part::{Part, Parts};
 
 /// Maximum number of transfers kept of a command: through the controller's memory, over the link, into host memory.
@@ -86,8 +87,10 @@ pub(super) struct Live {
     until: Time,
     /// The part that the time until the next event belongs to.
     gap: Part,
-    /// The flash read that ended last, and is not in `parts` yet.
-    piece: Option<Piece>,
+    /// The flash read that ended last.
+    piece: Piece,
+    /// `piece` is not in `parts` yet.
+    has_piece: bool,
     /// Transfers that are not in `parts` yet, in the order of their ends.
     stages: [Stage; STAGES],
     count: u8,
@@ -96,19 +99,31 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Begins a request that is issued at `now`.
-    #[inline]
-    pub fn new(now: Time, request: Request) -> Live {
+    /// Returns an entry for a request that begins with [`begin`](Self::begin).
+    pub fn empty(request: Request) -> Live {
         Live {
             request,
             parts: [Time::ZERO; Part::ALL.len()],
-            until: now,
+            until: Time::ZERO,
             gap: Part::Queue,
-            piece: None,
+            piece: Piece::new(Time::ZERO, Part::Queue, 0),
+            has_piece: false,
             stages: [Stage::default(); STAGES],
             count: 0,
             die: None,
         }
+    }
+
+    /// Begins a request that is issued at `now`. Stages of the request before remain, as none counts.
+    #[inline]
+    pub fn begin(&mut self, now: Time, request: Request) {
+        self.request = request;
+        self.parts = [Time::ZERO; Part::ALL.len()];
+        self.until = now;
+        self.gap = Part::Queue;
+        self.has_piece = false;
+        self.count = 0;
+        self.die = None;
     }
 
     #[inline]
@@ -186,8 +201,9 @@ impl Live {
 
     /// Ends a flash read.
     #[inline]
-    pub fn read(&mut self, piece: Piece) {
-        self.piece = Some(piece);
+    pub fn read(&mut self, piece: &Piece) {
+        self.piece = *piece;
+        self.has_piece = true;
     }
 
     /// Notes that a write's data is in the controller.
@@ -207,8 +223,9 @@ impl Live {
     /// Adds the read and the transfers that were kept: nothing that ends later is on the critical path.
     #[inline]
     fn settle(&mut self) {
-        if let Some(piece) = self.piece.take() {
-            self.add(&piece);
+        if self.has_piece {
+            self.has_piece = false;
+            self.add_piece();
             self.gap = Part::Correction;
         }
         for at in 0..usize::from(self.count) {
@@ -218,33 +235,33 @@ impl Live {
         self.count = 0;
     }
 
-    /// Adds a flash read, without the time that is in the parts already.
+    /// Adds the flash read, without the time that is in the parts already.
     #[inline]
-    fn add(&mut self, piece: &Piece) {
-        self.die = Some(piece.die);
-        self.pass(piece.before, piece.start);
-        if piece.until <= self.until {
+    fn add_piece(&mut self) {
+        self.die = Some(self.piece.die);
+        self.pass(self.piece.before, self.piece.start);
+        if self.piece.until <= self.until {
             return;
         }
-        let mut passed = self.until - piece.start;
-        for (part, time) in PIECE.into_iter().zip(piece.parts) {
+        let mut passed = self.until - self.piece.start;
+        for (part, time) in PIECE.into_iter().zip(self.piece.parts) {
             let cut = passed.min(time);
             passed -= cut;
             self.parts[part as usize] += time - cut;
         }
-        self.until = piece.until;
+        self.until = self.piece.until;
     }
 
-    /// Completes the request at `now`. Returns the parts, and the die of the flash read that ended last.
+    /// Completes the request at `now`: its parts are complete.
     ///
     /// # Panics
     /// If the parts exceed the request's latency, which means that the model is broken.
     #[inline]
-    pub fn completes(&mut self, now: Time) -> (Parts, Option<u16>) {
+    pub fn completes(&mut self, now: Time) -> Traced<'_> {
         self.settle();
         self.pass(Part::Host, now);
         assert!(self.until == now, "{:?} has parts until {}, after its completion at {now}", self.request, self.until);
-        (self.parts, self.die)
+        Traced { request: &self.request, parts: &self.parts, die: self.die }
     }
 
     /// Returns the part that a command of this operation waits for in the translation layer. `cached`: the drive caches

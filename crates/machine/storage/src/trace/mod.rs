@@ -14,11 +14,11 @@ const NONE: u32 = u32::MAX;
 
 /// The parts of a completed request's latency.
 #[derive(Clone, Copy, Debug)]
-pub struct Traced {
+pub struct Traced<'a> {
     /// The request.
-    pub request: Request,
+    pub request: &'a Request,
     /// Its parts, from issue to completion.
-    pub parts: Parts,
+    pub parts: &'a Parts,
     /// The die of the flash read that ended last, if it needed any.
     pub die: Option<u16>,
 }
@@ -73,11 +73,10 @@ impl Trace {
     /// Begins request `io`, which is issued at `now`.
     #[inline]
     pub fn issued(&mut self, now: Time, io: u32, request: Request) {
-        let live = Live::new(now, request);
-        match self.live.get_mut(io as usize) {
-            Some(place) => *place = live,
-            None => self.live.resize(io as usize + 1, live),
+        if io as usize >= self.live.len() {
+            self.live.resize(io as usize + 1, Live::empty(request));
         }
+        self.live[io as usize].begin(now, request);
     }
 
     /// Notes that the `track` of the host interface worked for `client`, which had waited since `since`.
@@ -137,7 +136,7 @@ impl Trace {
         let io = std::mem::replace(io, NONE);
         if io != NONE {
             piece.end(now);
-            self.live[io as usize].read(*piece);
+            self.live[io as usize].read(piece);
         }
     }
 
@@ -164,10 +163,8 @@ impl Trace {
 
     /// Completes request `io` at `now`.
     #[inline]
-    pub fn completed(&mut self, now: Time, io: u32) -> Traced {
-        let live = &mut self.live[io as usize];
-        let (parts, die) = live.completes(now);
-        Traced { request: live.request, parts, die }
+    pub fn completed(&mut self, now: Time, io: u32) -> Traced<'_> {
+        self.live[io as usize].completes(now)
     }
 
     /// Returns the request of a command in the translation layer. Firmware that answers by itself has none.

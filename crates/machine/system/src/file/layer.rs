@@ -47,7 +47,10 @@ impl Layer {
         let source = Source { name: name.into(), text };
         let document = DeTable::parse(text).map_err(|error| SystemError::Syntax {
             place: source.place(error.span().map_or(0, |span| span.start)),
-            why: error.message().lines().collect::<Vec<_>>().join(", "),
+            why: match text.trim_start().starts_with('<') {
+                true => "found XML; nandram import turns MQSim's into a system file".to_owned(),
+                false => error.message().lines().collect::<Vec<_>>().join(", "),
+            },
         })?;
         let mut layer = Layer::default();
         let mut bases = None;

@@ -6,6 +6,7 @@
 //! | [`Format::Lackey`] | valgrind's `--tool=lackey --trace-mem=yes`: `I 4001000,3`, ` L`, ` S`, ` M` | counted |
 //! | [`Format::Dram`] | DRAMsim3's and DRAMSim2's `0x1000 READ 10`, `0x1000 P_MEM_WR 10`; `R 0x1000` | none |
 //! | [`Format::Dramsys`] | DRAMSys's `10: read 0x1000` | none |
+//! | [`Format::ScaleSim`] | SCALE-Sim's `10,4096,4097`: the words of a cycle | none |
 //! | [`Format::Ramulator`] | `LD 0x1000`, `ST 0x1000`; `0x1000 R`; `BUBBLES LOAD [STORE]` | the last only |
 //!
 //! nandram's own format holds the output of `nandram capture memory`. After decompression (zstd, gzip or none) it
@@ -29,6 +30,7 @@ mod header;
 mod lackey;
 mod ramulator;
 mod reader;
+mod scalesim;
 mod writer;
 
 pub use access::{Access, Op};
@@ -53,6 +55,8 @@ pub enum Format {
     Dram,
     /// DRAMSys's traces.
     Dramsys,
+    /// SCALE-Sim's traces of an accelerator.
+    ScaleSim,
 }
 
 impl Format {
@@ -69,6 +73,8 @@ impl Format {
             Some(Format::Dram)
         } else if dramsys::is_one(line) {
             Some(Format::Dramsys)
+        } else if scalesim::is_one(line) {
+            Some(Format::ScaleSim)
         } else {
             None
         }

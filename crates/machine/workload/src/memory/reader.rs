@@ -3,13 +3,13 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::{Access, Format, Header, MAGIC, Op, dram, dramsys, lackey, ramulator};
+use super::{Access, Format, Header, MAGIC, Op, dram, dramsys, lackey, ramulator, scalesim};
 use crate::header::{self, fault, next_fault, no_record};
 use crate::trace::fields::{Fault, line_length};
 use crate::trace::{Input, TraceError};
 use crate::varint;
 
-/// Maximum number of accesses per chunk, exceeded by one if the last line has two.
+/// Maximum number of accesses per chunk, exceeded if the last line has several.
 pub const CHUNK: usize = 1 << 16;
 
 /// Maximum line size in bytes.
@@ -26,6 +26,8 @@ pub struct Reader {
     instructions: u64,
     /// Whether accesses have cycles, once one was read.
     has_cycles: Option<bool>,
+    /// The first row's cycle, if negative, or 0: cycles of SCALE-Sim count from it.
+    base: Option<i64>,
     ended: bool,
 }
 
@@ -65,15 +67,16 @@ impl Reader {
             Some(format) => format,
             None => {
                 let saw = crate::trace::format::describe(head);
-                let expected = "nandram-memory, lackey, ramulator, dram, dramsys".to_owned();
+                let expected = "nandram-memory, lackey, ramulator, dram, dramsys, scalesim".to_owned();
                 return Err(TraceError::Undetected { file, saw, expected });
             }
         };
         let header = match format {
             Format::Nandram => Some(read_header(&mut input)?),
-            Format::Lackey | Format::Ramulator | Format::Dram | Format::Dramsys => None,
+            Format::Lackey | Format::Ramulator | Format::Dram | Format::Dramsys | Format::ScaleSim => None,
         };
-        Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, has_cycles: None, ended: false })
+        let (has_cycles, base) = (None, None);
+        Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, has_cycles, base, ended: false })
     }
 
     /// Returns the trace's format.
@@ -123,6 +126,7 @@ impl Reader {
             Format::Ramulator => self.lines(chunk, |line| ramulator::parse(line).map(Some)),
             Format::Dram => self.lines(chunk, |line| dram::parse(line).map(Some)),
             Format::Dramsys => self.lines(chunk, |line| dramsys::parse(line).map(Some)),
+            Format::ScaleSim => self.rows(chunk),
         };
         if read.is_err() {
             self.ended = true;
@@ -169,6 +173,33 @@ impl Reader {
                     let Fault { field, found, expected } = *wrong;
                     return Err(fault(&self.input, field, found, expected));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads rows of SCALE-Sim, each with the accesses of a cycle.
+    fn rows(&mut self, chunk: &mut Vec<Access>) -> Result<(), TraceError> {
+        let op = scalesim::operation(self.input.file());
+        while chunk.len() < CHUNK {
+            let Some(text) = self.input.line()? else {
+                self.ended = true;
+                break;
+            };
+            let length = line_length(text);
+            let line = text[..length].trim_ascii();
+            let parsed = if line.is_empty() || line.starts_with(b"#") {
+                Ok(())
+            } else {
+                scalesim::cycle(line).and_then(|cycle| {
+                    let base = *self.base.get_or_insert(cycle.min(0));
+                    scalesim::parse(line, op, base, chunk)
+                })
+            };
+            self.input.pass(length + 1);
+            if let Err(wrong) = parsed {
+                let Fault { field, found, expected } = *wrong;
+                return Err(fault(&self.input, field, found, expected));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ pub enum Format {
     Memory(memory::Format),
 }
 
-const NAMES: [(Format, &str); 8] = [
+const NAMES: [(Format, &str); 9] = [
     (Format::Nandram, "nandram-pages"),
     (Format::Text, "text"),
     (Format::OracleGeneral, "oracleGeneral"),
@@ -32,6 +32,7 @@ const NAMES: [(Format, &str); 8] = [
     (Format::Memory(memory::Format::Ramulator), "ramulator"),
     (Format::Memory(memory::Format::Dram), "dram"),
     (Format::Memory(memory::Format::Dramsys), "dramsys"),
+    (Format::Memory(memory::Format::ScaleSim), "scalesim"),
 ];
 
 fn names() -> String {

@@ -68,7 +68,7 @@ impl Replay {
     pub fn holds_misses(&self) -> bool {
         match self.reader.format() {
             Format::Nandram => self.reader.header().is_some_and(|header| !header.caches.is_empty()),
-            Format::Ramulator | Format::Dram | Format::Dramsys => true,
+            Format::Ramulator | Format::Dram | Format::Dramsys | Format::ScaleSim => true,
             Format::Lackey => false,
         }
     }

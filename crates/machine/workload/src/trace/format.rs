@@ -136,8 +136,9 @@ pub(crate) fn describe(head: &[u8]) -> String {
     if is_blktrace(head) {
         return "a binary trace of blktrace, which blkparse converts to text".to_owned();
     }
-    if head.starts_with(b"<?xml") && [&b"Parameter_Set"[..], b"IO_Scenario"].iter().any(|name| contains(head, name)) {
-        return "a file of MQSim's parameters in XML, of which nandram reads none (it reads MQSim's traces)".to_owned();
+    let xml = head.trim_ascii_start().starts_with(b"<");
+    if xml && [&b"Parameter_Set"[..], b"IO_Scenario"].iter().any(|name| contains(head, name)) {
+        return "MQSim's XML, which nandram import turns into a system file and jobs".to_owned();
     }
     if head.contains(&0) {
         let start: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
