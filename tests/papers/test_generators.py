@@ -110,3 +110,7 @@ def test_sections_are_read_from_their_beginnings_pass_after_pass() -> None:
     assert (head, rest[:2], last) == ("fio version 3 iolog", ["0 drive add", "0 drive open"], "0 drive close")
     once = [f"0 drive read {start} 512" for start in (0, 3072, 6656)]
     assert rest[2:] == once * 2
+    further = sections(Table("x.toml", "runs.r.generate", keys | {"apart_bytes": 1024})).splitlines()[3:-1]
+    assert further == once + [f"0 drive read {start + 1024} 512" for start in (0, 3072, 6656)]
+    with pytest.raises(UserError, match="apart_bytes: found `3072`, expected a multiple of 512 whose 2 passes fit"):
+        sections(Table("x.toml", "runs.r.generate", keys | {"apart_bytes": 3072}))

@@ -69,6 +69,13 @@ def test_a_probe_that_was_made_is_not_made_again(tiny: Path, tmp_path: Path, mon
     [
         ('"read-cache"', '"read-cahe"', "probe.tests: test: found `read-cahe`, expected .*the nearest is `read-cache`"),
         ('["read-cache"]', "[]", r"probe.tests: found `\[\]`, expected a list of tests"),
+        ("tests = [", "every = 2, tests = [", "probe.method: every: found 2 with method search, expected it with"),
+        ("tests = [", "method = 'papr', tests = [", "probe.method: found `papr`, expected .*the nearest is `paper`"),
+        (
+            "tests = [",
+            "method = 'paper', every = 65, tests = [",
+            "every: found 65, expected a whole number from 1 to 64",
+        ),
         ("tests = [", "test = [", "probe.test: found this key, expected tests"),
         ('precondition = "fill"', 'replay = "closed:1"', "replay: found `closed:1`, expected no such key beside"),
         ("probe = {", "job = '[reads]'\nprobe = {", "found `job`, `probe`, expected one of"),

@@ -126,6 +126,11 @@ MISTAKES = [
     # Options.
     probing("good.img", "--test", "raed-cache"),
     probing("good.img", "--test", "all", "--test", "nothing"),
+    probing("good.img", "--method", "papr"),
+    probing("good.img", "--method", "paper", "--test", "stripe"),
+    probing("good.img", "--method", "paper", "--every", "0"),
+    probing("good.img", "--method", "paper", "--every", "two"),
+    probing("good.img", "--every", "2"),
     probing("good.img", "--confidence", "sure"),
     probing("good.img", "--confidence", "1"),
     probing("good.img", "--confidence", "0.5"),

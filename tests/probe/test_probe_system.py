@@ -41,7 +41,7 @@ def attach() -> Iterator[Attach]:
     made: list[str] = []
 
     def attach(path: Path | str, *options: str) -> str:
-        made.append(run("losetup", "--find", "--show", *options, str(path)))
+        made.append(run("losetup", "--find", "--show", "--direct-io=on", *options, str(path)))
         return made[-1]
 
     yield attach

@@ -43,6 +43,17 @@ def probe(
     plan: Annotated[
         bool, typer.Option("--plan", help="Print every step and its cost without touching the target.")
     ] = False,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="search|paper",
+            help="How sizes are found: by bisection, or by the three tests of Kim and Kim (2020), step by step.",
+        ),
+    ] = "search",
+    every: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="With --method paper: try each N-th of the paper's sizes. [default: 1]"),
+    ] = None,
     confidence: Annotated[
         str, typer.Option(metavar="P", help="Confidence of verdicts; 0.99 allows one error in a hundred.")
     ] = "0.99",
@@ -91,6 +102,8 @@ def probe(
         "tests": chosen(tests),
         "allow_write": allow_write,
         "confirm": confirm,
+        "method": method,
+        "every": None if every is None else whole_number("--every", every),
         "confidence": probability("--confidence", confidence),
         "seed": whole_number("--seed", seed),
         "set": dict(change.split("=", 1) for change in split_changes(changes)),

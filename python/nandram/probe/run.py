@@ -17,6 +17,14 @@ memory buffer is enabled for it (None if it is not switched); returning False st
 
 DEFAULT_PRECONDITION = Precondition.FILL
 
+METHODS = ("search", "paper")
+"""How sizes are found: by doubling and bisection, or by the sizes of Kim and Kim in order."""
+
+PAPER_TESTS = ("read-cache", "mapping-cache", "write-buffer")
+"""The tests that the paper has."""
+
+EVERY_MAX = 64
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -104,6 +112,22 @@ def check_tests(names: Sequence[str]) -> tuple[str, ...]:
     return known
 
 
+def check_method(method: str, every: int | None, names: Sequence[str]) -> None:
+    """Check how the sizes of the tests `names` are found. Raises `UserError`."""
+    one_of("method", method, METHODS)
+    if method == "paper":
+        for name in names:
+            if name not in PAPER_TESTS:
+                raise UserError(
+                    f"test: found `{name}` with method paper, expected {', '.join(PAPER_TESTS[:-1])} or "
+                    f"{PAPER_TESTS[-1]}"
+                )
+        if every is not None and not 1 <= every <= EVERY_MAX:
+            raise UserError(f"every: found {every}, expected a whole number from 1 to {EVERY_MAX}")
+    elif every is not None:
+        raise UserError(f"every: found {every} with method {method}, expected it with method paper")
+
+
 def plan(target: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """Return the steps of `run_probe` on a target and their costs, without writing or switching anything.
 
@@ -120,6 +144,8 @@ def run_probe(
     tests: Sequence[str] | None = None,
     allow_write: bool = False,
     confirm: str | None = None,
+    method: str = "search",
+    every: int | None = None,
     confidence: float = 0.99,
     seed: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002
@@ -135,6 +161,8 @@ def run_probe(
     on the clock). A file or device is opened for reading, and what something else uses is refused. `tests`: names of
     `nandram.probe.run.tests`; all of them if None, of a real target those that only read. `allow_write`: also those
     that write, if `confirm` is the drive's serial number (a file's path, if it is one): they destroy what is there.
+    `method`: one of `METHODS`; ``paper`` has the tests `PAPER_TESTS` and tries each `every`-th of the paper's sizes (if
+    None, all).
     `confidence`: how sure verdicts are to be. `set`: changes of a simulated system. `precondition` and `cache`: of a
     simulated drive, as in `nandram.run`. `keep_hmb`: do not switch an NVMe drive's host memory buffer off and on, which
     otherwise is done for a comparison, and undone whatever happens. `root`: a folder with another `sys` and `proc`.
@@ -148,6 +176,8 @@ def run_probe(
         tests=tests,
         allow_write=allow_write,
         confirm=confirm,
+        method=method,
+        every=every,
         confidence=confidence,
         seed=seed,
         set=set,
@@ -192,6 +222,8 @@ def _asked(
     tests: Sequence[str] | None = None,
     allow_write: bool = False,
     confirm: str | None = None,
+    method: str = "search",
+    every: int | None = None,
     confidence: float = 0.99,
     seed: int = 1,
     set: Mapping[str, object] | None = None,  # noqa: A002
@@ -202,6 +234,9 @@ def _asked(
 ) -> tuple[list[str], dict[str, Any]]:
     """Check the options and convert them for the native module. Raises `UserError`."""
     known = check_tests(tests or ())
+    check_method(method, every, tests or ())
+    if method == "paper":
+        known = PAPER_TESTS
     if not 0.5 < confidence < 1:
         raise UserError(f"confidence: found {confidence}, expected a number above 0.5 and below 1")
     if not 0 <= seed <= SEED_MAX:
@@ -209,6 +244,7 @@ def _asked(
     kept = default_cache() if cache == "default" else None if cache is None else os.fspath(cache)
     return set_lines(set or {}), {
         "tests": list(known if tests is None else tests),
+        "every": (every or 1) if method == "paper" else None,
         "all_needed": tests is not None,
         "confidence": float(confidence),
         "seed": seed,

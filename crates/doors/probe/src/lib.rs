@@ -14,7 +14,7 @@ mod stats;
 pub mod target;
 
 pub use model::{ModelError, model};
-pub use options::{Options, Test};
+pub use options::{Method, Options, Test};
 pub use plan::Plan;
 pub use report::{Finding, Place, Report, Verdict};
 pub use run::{Progress, Step, probe, probe_as_far_as_possible};

@@ -39,6 +39,22 @@ impl Test {
         self == Test::WriteBuffer
     }
 
+    /// Describes the test by a method in one line.
+    pub fn help_by(self, method: Method) -> &'static str {
+        match (method, self) {
+            (Method::Paper { .. }, Test::ReadCache) => {
+                "reads 512 MB, then a request twice, of the paper's sizes: does the second suddenly take longer?"
+            }
+            (Method::Paper { .. }, Test::MappingCache) => {
+                "reads a block of each of the paper's numbers of sections twice: does the second suddenly take longer?"
+            }
+            (Method::Paper { .. }, Test::WriteBuffer) => {
+                "writes 512 MB, a request of the paper's sizes, a flush, and the request: does it suddenly take longer?"
+            }
+            _ => self.help(),
+        }
+    }
+
     /// Describes the test in one line.
     pub fn help(self) -> &'static str {
         match self {
@@ -55,11 +71,41 @@ impl Test {
     }
 }
 
+/// How sizes are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// By doubling and bisection, in untouched regions.
+    Search,
+    /// As the paper does: its sizes in order, each after 512 MB of other requests.
+    Paper {
+        /// Distance of the sizes that are tried; 1: all.
+        every: u32,
+    },
+}
+
+impl Method {
+    /// Returns whether the method has a form of `test`.
+    pub fn has(self, test: Test) -> bool {
+        self == Method::Search || matches!(test, Test::ReadCache | Test::MappingCache | Test::WriteBuffer)
+    }
+
+    /// Returns the distance of the paper's sizes that are tried.
+    pub fn every(self) -> u32 {
+        match self {
+            Method::Search => 1,
+            Method::Paper { every } => every,
+        }
+    }
+}
+
 /// Options of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
     /// The tests to run, in the order of [`Test::ALL`]. Tests that write are skipped on a target that is not writable.
     pub tests: Vec<Test>,
+    /// How sizes are found.
+    pub method: Method,
     /// Required confidence of verdicts: 0.99 accepts one error in a hundred.
     pub confidence: f64,
     /// Seed of all random choices.
@@ -83,6 +129,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             tests: Test::ALL.to_vec(),
+            method: Method::Search,
             confidence: 0.99,
             seed: 1,
             read_cache_max: 16 << 20,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::measure::write_buffer;
-use crate::options::{Options, Test};
+use crate::measure::{paper, write_buffer};
+use crate::options::{Method, Options, Test};
 use crate::run::plan as steps_of;
 
 /// The host and target that a plan is made for.
@@ -60,7 +60,10 @@ impl Plan {
     pub(crate) fn new(host: &Host, options: &Options) -> Plan {
         let switches = host.hmb.is_some() && options.hmb;
         let steps = steps_of(host.writable, switches, options);
+        let by_paper = options.method != Method::Search;
+        let each = |test: Test| paper::bytes(test, options, host.capacity_bytes, host.block_bytes);
         let cost = |test: Test| match test {
+            Test::WriteBuffer if by_paper => each(test),
             Test::WriteBuffer => write_buffer::write_bytes_max(host.capacity_bytes, host.block_bytes, options),
             _ => 0,
         };
@@ -76,6 +79,7 @@ impl Plan {
             act(None, format!("open it {how}, bypassing the page cache{alone}"), 0);
         }
         let (mut now, found) = (None, host.hmb.as_ref().map(|(found, ..)| *found));
+        let read_bytes: u64 = steps.iter().filter(|(test, _)| !test.writes()).map(|(test, _)| each(*test)).sum();
         for (test, hmb) in steps {
             if hmb.is_some() && hmb != now.or(found) {
                 let (from, to) = if hmb == Some(true) { ("off", "on") } else { ("on", "off") };
@@ -87,14 +91,18 @@ impl Plan {
                 Some(true) => ", with host memory",
                 Some(false) => ", without host memory",
             };
-            act(Some(test), format!("{}{with}: {}", test.name(), test.help()), cost(test));
+            act(Some(test), format!("{}{with}: {}", test.name(), test.help_by(options.method)), cost(test));
         }
         if let Some(found) = found.filter(|found| now.is_some_and(|now| now != *found)) {
             let to = if found { "on" } else { "off" };
             act(None, format!("switch its host memory buffer {to} again, its original state"), 0);
         }
         let write_bytes_max = actions.iter().map(|action| action.write_bytes_max).sum::<u64>();
-        let write_bytes_max = write_bytes_max.min(options.write_bytes_max);
+        // The paper's sizes cost what they cost; the plan announces it.
+        let (read_bytes_max, write_bytes_max) = match options.method {
+            Method::Search => (options.read_bytes_max, write_bytes_max.min(options.write_bytes_max)),
+            Method::Paper { .. } => (read_bytes, write_bytes_max),
+        };
         let left_out = |test: &Test| test.writes() && !host.writable && options.tests.contains(test);
         let mut notes = Vec::new();
         if let Some((_, restore_command, sizes)) = host.hmb.as_ref().filter(|_| switches && host.kind != "simulated") {
@@ -121,7 +129,7 @@ impl Plan {
             block_bytes: host.block_bytes,
             actions,
             left_out: Test::ALL.into_iter().filter(left_out).map(Test::name).collect(),
-            read_bytes_max: options.read_bytes_max,
+            read_bytes_max,
             write_bytes_max,
             drive_writes: write_bytes_max as f64 / host.capacity_bytes as f64,
             confirm: host.key_description.clone(),

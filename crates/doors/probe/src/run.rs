@@ -1,8 +1,8 @@
 //! Runs a probe from its first test to its report.
 
 use crate::measure::bench::{Bench, Stop};
-use crate::measure::{map_cache, parallel, read_cache, write_buffer};
-use crate::options::{Options, Test};
+use crate::measure::{map_cache, paper, parallel, read_cache, write_buffer};
+use crate::options::{Method, Options, Test};
 use crate::place;
 use crate::report::{Finding, Report, VERSION, Verdict};
 use crate::target::{Target, TargetError};
@@ -23,7 +23,8 @@ pub type Step = (Test, Option<bool>);
 
 /// Returns the steps of a probe in execution order. Has no side effects.
 pub fn plan(writable: bool, has_hmb: bool, options: &Options) -> Vec<Step> {
-    let tests = || Test::ALL.into_iter().filter(|test| options.tests.contains(test) && (writable || !test.writes()));
+    let chosen = |test: &Test| options.tests.contains(test) && options.method.has(*test);
+    let tests = || Test::ALL.into_iter().filter(|test| chosen(test) && (writable || !test.writes()));
     if !(has_hmb && options.hmb) {
         return tests().map(|test| (test, None)).collect();
     }
@@ -115,6 +116,11 @@ const ABOUT: [&str; 5] = ["read_cache", "mapping_cache", "stripe", "parallelism"
 
 fn step(bench: &mut Bench<'_>, test: Test, options: &Options, cached_us: Option<f64>) -> Result<Vec<Finding>, Stop> {
     match test {
+        Test::ReadCache if options.method != Method::Search => Ok(vec![paper::read_cache(bench, options)?]),
+        Test::MappingCache if options.method != Method::Search => {
+            Ok(vec![paper::mapping_cache(bench, options, cached_us)?])
+        }
+        Test::WriteBuffer if options.method != Method::Search => Ok(vec![paper::write_buffer(bench, options)?]),
         Test::ReadCache => Ok(vec![read_cache::find(bench, options.read_cache_max)?]),
         Test::MappingCache => map_cache::find(bench, cached_us),
         Test::Stripe => Ok(vec![parallel::stripe(bench)?]),

@@ -24,7 +24,11 @@ impl Loop {
     fn new(name: &str) -> Loop {
         let image = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loop-{}-{name}", std::process::id()));
         fs::write(&image, vec![7; 4 << 20]).expect("a file for the test");
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output().expect("losetup is there");
+        let made = Command::new("losetup")
+            .args(["--find", "--show", "--direct-io=on"])
+            .arg(&image)
+            .output()
+            .expect("losetup is there");
         assert!(made.status.success(), "needs root and loop devices: {}", String::from_utf8_lossy(&made.stderr));
         Loop { image, device: String::from_utf8_lossy(&made.stdout).trim().to_owned() }
     }
@@ -110,4 +114,15 @@ fn a_detached_device_is_refused() {
     first.detach();
     let opened = Block::open(&found, opening()).expect_err("there is nothing behind it");
     assert!(matches!(opened, Refusal::Changed { .. } | Refusal::Io { .. }), "{opened}");
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn a_device_that_uses_the_page_cache_is_refused() {
+    let drive = Loop::new("buffered");
+    drive.look().expect("it bypasses the page cache");
+    let changed = Command::new("losetup").args(["--direct-io=off", &drive.device]).status().expect("losetup is there");
+    assert!(changed.success(), "{} keeps direct I/O", drive.device);
+    let refused = drive.look().expect_err("it uses the page cache").to_string();
+    assert!(refused.contains("without direct I/O, expected one that bypasses the page cache"), "{refused}");
 }

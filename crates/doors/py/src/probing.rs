@@ -7,7 +7,7 @@ use std::thread;
 
 use ::probe::block::{Block, Found, Options as Opening, Roots};
 use ::probe::{
-    Options, Plan, Progress, Report, Simulated, Stoppable, Subject, TargetError, Test, probe_as_far_as_possible,
+    Method, Options, Plan, Progress, Report, Simulated, Stoppable, Subject, TargetError, Test, probe_as_far_as_possible,
 };
 use ::storage::prepare::Preparation;
 use ::system::System;
@@ -28,6 +28,7 @@ pub fn probe_tests() -> Vec<(&'static str, bool, &'static str)> {
 #[pyo3(from_item_all)]
 struct ProbeRequest {
     tests: Vec<String>,
+    every: Option<u32>,
     confidence: f64,
     seed: u64,
     allow_write: bool,
@@ -42,7 +43,8 @@ impl ProbeRequest {
     fn options(&self) -> Options {
         let tests = Test::ALL.into_iter().filter(|test| self.tests.iter().any(|name| name == test.name()));
         let (confidence, seed, hmb) = (self.confidence, self.seed, self.switch_hmb);
-        Options { tests: tests.collect(), confidence, seed, hmb, ..Options::default() }
+        let method = self.every.map_or(Method::Search, |every| Method::Paper { every });
+        Options { tests: tests.collect(), method, confidence, seed, hmb, ..Options::default() }
     }
 
     fn subject(&self, target: &str, sets: &[String]) -> Result<Subject, String> {
@@ -117,8 +119,8 @@ pub fn probe(
     let subject = asked.subject(target, &sets).map_err(|e| user_error(py, e))?;
     let mut options = asked.options();
     let plan = subject.plan(&options, asked.allow_write).map_err(|e| user_error(py, e))?;
-    // The probe must not write more than the plan has announced.
-    options.write_bytes_max = plan.write_bytes_max;
+    // The probe must not read or write more than the plan has announced.
+    (options.read_bytes_max, options.write_bytes_max) = (plan.read_bytes_max, plan.write_bytes_max);
     let stop = Arc::new(AtomicBool::new(false));
     let watched = Arc::new(Watched::new(None));
     let watch = {

@@ -29,6 +29,16 @@ const CASES: &[Case] = &[
         r#"--set ftl.slc_cache.size=1GiB: ftl.placement.isolation is "initial", expected off where an SLC cache takes host data first, which would mix the data of handles"#,
     ),
     (
+        &["extends = \"hmb-a\"", "[device.read_cache]", "allocation = \"mis\""],
+        &[],
+        r#"bad.toml:3:14: device.read_cache.allocation: found "mis", expected "fill" or "miss"; the nearest is "miss""#,
+    ),
+    (
+        &["extends = \"nvme-client-tlc\"", "[device.read_cache]", "place = \"slc\"", "allocation = \"miss\""],
+        &[],
+        r#"bad.toml:4:1: device.read_cache.allocation: set where device.read_cache.place is "slc", expected only where it is "dram" or "sram""#,
+    ),
+    (
         &["extends = \"sata-mlc\"", "ftl.placement.isolation = \"initial\""],
         &[],
         r#"bad.toml:2:15: ftl.placement.isolation is "initial", expected off where link.type is not "pcie": only NVMe commands carry placement identifiers"#,

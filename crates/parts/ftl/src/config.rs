@@ -3,7 +3,7 @@
 use media::Geometry;
 use sim::Time;
 
-pub use crate::section::{Axis, Collection, Eviction, Group, Isolation, Placement, Policy, Refresh, Wear};
+pub use crate::section::{Allocation, Axis, Collection, Eviction, Group, Isolation, Placement, Policy, Refresh, Wear};
 
 /// A cache of translation units over the map in flash.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,8 @@ pub struct Buffers {
     pub write: u32,
     /// Mapping units for clean data.
     pub read: u32,
+    /// When data read from flash takes its space among the clean data.
+    pub allocation: Allocation,
     /// Writes and reads share one pool of `write + read` units; written data stays readable in it.
     pub shared: bool,
     /// Acknowledges a write when its data is in RAM, instead of when it is in flash.

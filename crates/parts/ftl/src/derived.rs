@@ -4,7 +4,8 @@ use sim::Time;
 
 use crate::config;
 use crate::section::{
-    Caches, HostMemory, HostMemoryUse, Isolation, MapCache, MapGrain, MapStart, Placement, SlcCache, WriteMode, units,
+    Allocation, Caches, HostMemory, HostMemoryUse, Isolation, MapCache, MapGrain, MapStart, Placement, ReadPlace,
+    SlcCache, WriteMode, units,
 };
 
 impl Placement {
@@ -108,6 +109,12 @@ impl SlcCache {
 }
 
 impl Caches {
+    /// Returns whether data that was read is cached in memory, of the controller or of the host.
+    fn keep_reads(&self) -> bool {
+        let in_flash = self.read.place == ReadPlace::Slc;
+        (self.read.size > 0 && !in_flash) || self.host_memory.uses.contains(&HostMemoryUse::ReadCache)
+    }
+
     /// Returns the configuration of the buffers over mapping units of `unit` bytes. A drive without a write cache has
     /// `transfer` units instead.
     pub fn buffers(&self, unit: u64, transfer: u32) -> config::Buffers {
@@ -117,6 +124,7 @@ impl Caches {
         config::Buffers {
             write,
             read: if self.read_copies(unit).is_some() { 0 } else { units(self.read.size, unit) },
+            allocation: if self.keep_reads() { self.read.allocation } else { Allocation::Fill },
             shared: self.are_shared() && cached,
             write_back: self.write.mode == WriteMode::Back && cached,
             protected: self.protected && cached,

@@ -4,8 +4,8 @@
 mod support;
 
 use ftl::config::{
-    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies,
-    Refresh, SlcCache, Wear,
+    Allocation, Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy,
+    ReadCopies, Refresh, SlcCache, Wear,
 };
 use media::Geometry;
 use sim::{Rng, Streams, Time};
@@ -90,6 +90,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         buffers: Buffers {
             write: pick(rng, &[8, 16, 40]),
             read: pick(rng, &[0, 4, 16]),
+            allocation: pick(rng, &[Allocation::Fill, Allocation::Miss]),
             shared: rng.chance(0.3),
             write_back: rng.chance(0.8),
             protected,

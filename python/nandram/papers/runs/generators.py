@@ -70,16 +70,21 @@ def sections(table: Table) -> str:
     """Reads of the beginning of each of ``sections`` equal parts of ``span_bytes``, ``passes`` times over.
 
     The test for a cache of the mapping table by Kim and Kim (PLOS ONE 15(3), 2020, Figure 9), one number of sections.
+    ``apart_bytes`` (optional): each pass reads so many bytes further than the one before, so that no pass finds data of
+    another in a cache of data.
     """
-    table.only("kind", "sections", "read_bytes", "span_bytes", "passes")
+    table.only("kind", "sections", "read_bytes", "span_bytes", "passes", "apart_bytes")
     count, passes = table.whole("sections", 1), table.whole("passes", 1)
     size, span = table.whole("read_bytes", 512), table.whole("span_bytes", 512)
     if size % 512:
         raise table.error("read_bytes", size, "a multiple of 512")
     if count * size > span:
         raise table.error("sections", count, f"as many of {size} bytes as fit into span_bytes ({span})")
+    apart = table.whole("apart_bytes", 0) if "apart_bytes" in table.values else 0
+    if apart % 512 or (passes - 1) * apart + size > span // count:
+        raise table.error("apart_bytes", apart, f"a multiple of 512 whose {passes} passes fit into a section")
     starts = [at * span // count // 512 * 512 for at in range(count)]
-    reads = [f"0 drive read {start} {size}" for start in starts] * passes
+    reads = [f"0 drive read {start + number * apart} {size}" for number in range(passes) for start in starts]
     return "\n".join(["fio version 3 iolog", "0 drive add", "0 drive open", *reads, "0 drive close", ""])
 
 

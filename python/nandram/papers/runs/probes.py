@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +22,30 @@ class ProbeRun:
     """The probe tests of a run."""
 
     tests: tuple[str, ...]
-    """As of `nandram.probe.run.probe`."""
+    """As of `nandram.probe.run.run_probe`."""
+    method: str
+    every: int | None
 
 
 def probe_run(table: Table, filled: Callable[[Table, str, object], Any]) -> ProbeRun:
     """Return what the table ``probe`` of a run asks. Raises `UserError`."""
-    from nandram.probe.run import check_tests
+    from nandram.probe.run import METHODS, check_method, check_tests
 
-    table.only("tests")
+    table.only("tests", "method", "every")
     tests = table.take("tests", "a list of tests", list)
     if not tests or not all(isinstance(each, str) for each in tests):
         raise table.error("tests", tests, "a list of tests")
     names = [str(filled(table, "tests", each)) for each in tests]
-    try:
-        check_tests(names)
-    except UserError as error:
-        raise UserError(f"{table.place('tests')}: {error}") from None
-    return ProbeRun(tuple(names))
+    method = table.text("method", METHODS[0])
+    if method not in METHODS:
+        raise table.one_of("method", method, METHODS)
+    every = table.take("every", "a whole number", int, default=None)
+    for key, check in (("tests", check_tests), ("method", partial(check_method, method, every))):
+        try:
+            check(names)
+        except UserError as error:
+            raise UserError(f"{table.place(key)}: {error}") from None
+    return ProbeRun(tuple(names), method, every)
 
 
 def play(
@@ -62,7 +70,16 @@ def play(
         return progress(done / of, 0.0, done)
 
     of = load_system(system, changes)
-    found = run_probe(system, tests=run.tests, set=changes, cache=cache, progress=tell, **options)
+    found = run_probe(
+        system,
+        tests=run.tests,
+        method=run.method,
+        every=run.every,
+        set=changes,
+        cache=cache,
+        progress=tell,
+        **options,
+    )
     by: dict[str, dict[str, Any]] = {}
     for finding in found.findings:
         size = finding["size"] or {"value": 0.0, "low": 0.0, "high": 0.0}
@@ -82,7 +99,7 @@ def play(
     manifest = {
         "system": of.source,
         "changes": list(of.changes),
-        "workload": f"probe: {', '.join(run.tests)}",
+        "workload": f"probe: {', '.join(run.tests)}" + (" (the paper's method)" if run.method == "paper" else ""),
         "version": _core.__version__,
         "settings": json.loads(_core.settings(of.source, list(of.changes))),
     }

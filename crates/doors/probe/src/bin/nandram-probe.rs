@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use probe::block::{Block, Options as Opening, Roots};
-use probe::{Finding, Options, Report, Subject, Test, Verdict, probe_as_far_as_possible};
+use probe::{Finding, Method, Options, Report, Subject, Test, Verdict, probe_as_far_as_possible};
 
 const USAGE: &str = "usage: nandram-probe TARGET [--test NAME]... [--allow-write --confirm SERIAL|PATH] [--keep-hmb] \
-                     [--confidence P] [--seed N] [--json FILE]";
+                     [--method search|paper] [--every N] [--confidence P] [--seed N] [--json FILE]";
 
 struct Request {
     target: String,
@@ -27,6 +27,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
         allow_write: false,
         json: None,
     };
+    let (mut paper, mut every) = (false, None);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word}: found no value; {USAGE}"));
         match word.as_str() {
@@ -35,6 +36,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             "--confirm" => request.confirm = Some(value()?),
             "--keep-hmb" => request.options.hmb = false,
             "--confidence" => request.options.confidence = confidence(&value()?)?,
+            "--method" => paper = is_paper(&value()?)?,
+            "--every" => every = Some(distance(&value()?)?),
             "--seed" => request.options.seed = seed(&value()?)?,
             "--json" => request.json = Some(value()?),
             _ if word.starts_with('-') || !request.target.is_empty() => {
@@ -42,6 +45,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             }
             _ => request.target = word,
         }
+    }
+    match (paper, every) {
+        (true, every) => request.options.method = Method::Paper { every: every.unwrap_or(1) },
+        (false, Some(_)) => return Err("--every: found without --method paper, expected it with that".to_owned()),
+        (false, None) => {}
+    }
+    if let Some(test) = request.options.tests.iter().find(|test| !request.options.method.has(**test)) {
+        return Err(format!("--test: found `{}`, which the paper does not have", test.name()));
     }
     match (request.target.is_empty(), request.options.tests.is_empty()) {
         (true, _) => return Err(USAGE.to_owned()),
@@ -65,6 +76,20 @@ fn confidence(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("--confidence: found `{text}`, expected a number above 0.5 and below 1"))
 }
 
+/// Returns true for the paper's method.
+fn is_paper(text: &str) -> Result<bool, String> {
+    match text {
+        "search" => Ok(false),
+        "paper" => Ok(true),
+        _ => Err(format!("--method: found `{text}`, expected search or paper")),
+    }
+}
+
+fn distance(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=64).contains(number));
+    number.ok_or_else(|| format!("--every: found `{text}`, expected a whole number from 1 to 64"))
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("--seed: found `{text}`, expected a whole number"))
 }
@@ -79,7 +104,7 @@ fn run(request: &Request) -> Result<(Report, Result<(), String>), String> {
     let confirmed = request.confirm.as_deref().map(|typed| found.confirm(typed));
     let write = confirmed.transpose().map_err(|e| e.to_string())?;
     let mut options = request.options.clone();
-    options.write_bytes_max = plan.write_bytes_max;
+    (options.read_bytes_max, options.write_bytes_max) = (plan.read_bytes_max, plan.write_bytes_max);
     let stop = Arc::new(AtomicBool::new(false));
     let opening = Opening { write, switch_hmb: options.hmb, seed: options.seed, stop };
     let mut block = Block::open(&found, opening).map_err(|e| e.to_string())?;

@@ -141,6 +141,11 @@ impl Disk {
         Medium { sequence: attribute(self.whole.join("diskseq")), bytes: self.bytes(), serial: self.serial() }
     }
 
+    /// Returns whether the drive is a loop device whose requests go through the page cache.
+    pub fn is_buffered_loop(&self) -> bool {
+        self.backing().is_some() && attribute(self.whole.join("loop/dio")).as_deref() != Some("1")
+    }
+
     /// Returns the file or device behind a loop device.
     pub fn backing(&self) -> Option<String> {
         attribute(self.whole.join("loop/backing_file"))

@@ -100,6 +100,7 @@ impl Found {
         let disk = Disk::of(roots, of).ok_or_else(|| unknown("its device"))?;
         let medium = disk.medium();
         usage::check_drive(roots, path, &disk)?;
+        usage::check_loop(path, &disk)?;
         if !disk.is_partition() && !disk.partitions().is_empty() {
             return Err(Refusal::Partitions { path: path.to_owned(), names: disk.partitions().join(", ") });
         }
@@ -134,6 +135,7 @@ impl Found {
             None => content::recognized(&start),
         };
         let below = Disk::of(roots, number);
+        below.as_ref().map_or(Ok(()), |disk| usage::check_loop(path, disk))?;
         let read_only = data.mode() & 0o222 == 0;
         let (path, kind) = (path.to_owned(), TargetKind::File { mount, below, read_only, _held: plain });
         let roots = roots.clone();

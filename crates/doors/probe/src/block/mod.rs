@@ -31,7 +31,7 @@ pub use found::{Confirmed, Found};
 pub use hmb::{Switch, limit_mib, other_sizes};
 pub use refusal::Refusal;
 pub use roots::Roots;
-pub use usage::check_drive;
+pub use usage::{check_drive, check_loop};
 
 use self::buffers::Buffers;
 use self::engine::{Batch, DEPTH_MAX, Engine, Unfinished};

@@ -183,6 +183,17 @@ pub enum Refusal {
         /// ` (TYPE)`, or empty if the type is unknown.
         kind: String,
     },
+    /// The target is on a loop device that uses the kernel's page cache.
+    #[error(
+        "{path}: found the loop device /dev/{device} without direct I/O, expected one that bypasses the page cache: losetup \
+         --direct-io=on /dev/{device} first"
+    )]
+    BufferedLoop {
+        /// The path as given by the user.
+        path: String,
+        /// The name of the loop device.
+        device: String,
+    },
     /// The file or drive was resized or replaced between its inspection and its opening.
     #[error("{path}: found that the file or drive changed since it was inspected, expected the same one")]
     Changed {

@@ -99,6 +99,14 @@ fn names_it(path: &str, device: &str) -> bool {
     path == device || fs::canonicalize(path).is_ok_and(|found| found == Path::new(device))
 }
 
+/// Refuses a loop device whose requests go through the page cache, which a probe would measure.
+pub fn check_loop(shown: &str, disk: &Disk) -> Result<(), Refusal> {
+    match disk.is_buffered_loop() {
+        true => Err(Refusal::BufferedLoop { path: shown.to_owned(), device: disk.drive() }),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a file that is in use; `path` is canonical.
 pub(crate) fn check_file(roots: &Roots, shown: &str, path: &Path) -> Result<(), Refusal> {
     let shown = || shown.to_owned();

@@ -138,6 +138,17 @@ impl<'a> Bench<'a> {
         Ok(self.timed.iter().map(|timed| timed.latency().us_f64()).collect())
     }
 
+    /// Runs `requests` whose times do not matter, such as those that fill a cache; they are not recorded.
+    ///
+    /// # Errors
+    /// If the requests exceed the allowance, or the target fails.
+    pub fn run_unrecorded(&mut self, requests: &[Request], depth: u32) -> Result<(), Stop> {
+        let samples = self.samples.take();
+        let ended = self.run_timed(0.0, requests, depth).map(drop);
+        self.samples = samples;
+        ended
+    }
+
     /// Like [`Bench::run`], but returns the elapsed time of the batch and the submission and completion time of each
     /// request.
     ///

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod burst;
 pub(crate) mod map_cache;
+pub(crate) mod paper;
 pub(crate) mod parallel;
 pub(crate) mod read_cache;
 pub(crate) mod retention;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use probe::block::{Disk, Refusal, check_drive};
+use probe::block::{Disk, Refusal, check_drive, check_loop};
 
 use crate::kernel::{NVME, drive, machine};
 
@@ -112,4 +112,22 @@ fn an_unreadable_mount_table_is_an_error() {
     fs::remove_file(&mountinfo).expect("it is there");
     let refused = check_drive(&roots, "/dev/nvme0n1", &drive(&roots)).expect_err("it may be mounted");
     assert!(matches!(&refused, Refusal::Io { path, .. } if *path == mountinfo), "{refused}");
+}
+
+#[test]
+fn loop_devices_through_the_page_cache_are_refused() {
+    let (folder, roots) = machine("buffered-loop");
+    assert_eq!(check_loop("/dev/nvme0n1", &drive(&roots)), Ok(()), "it is no loop device");
+    folder.write(&format!("{NVME}/loop/backing_file"), "/home/disk.img\n");
+    folder.write(&format!("{NVME}/loop/dio"), "1\n");
+    assert_eq!(check_loop("/dev/nvme0n1", &drive(&roots)), Ok(()));
+    folder.write(&format!("{NVME}/loop/dio"), "0\n");
+    let partition = Disk::of(&roots, (259, 2)).expect("the partition is there");
+    for disk in [drive(&roots), partition] {
+        assert_eq!(
+            check_loop("/dev/it", &disk).expect_err("it uses the page cache").to_string(),
+            "/dev/it: found the loop device /dev/nvme0n1 without direct I/O, expected one that bypasses the page cache: \
+             losetup --direct-io=on /dev/nvme0n1 first"
+        );
+    }
 }

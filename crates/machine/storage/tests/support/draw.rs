@@ -206,6 +206,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     let none = rng.chance(0.1);
     set("device.write_cache.size", format!("{}B", if none { 0 } else { (write * unit).max(4096) }));
     set("device.read_cache.size", format!("{}B", pick(rng, &[0u64, 4, 16]) * unit));
+    set("device.read_cache.allocation", pick(rng, &["fill", "miss"]).to_owned());
     set("device.cache_sharing", pick(rng, &["separate", "shared"]).to_owned());
     set("device.write_cache.mode", pick(rng, &["write-back", "write-back", "write-through"]).to_owned());
     set("device.write_cache.high", pick(rng, &["0", "0.5"]).to_owned());

@@ -301,7 +301,7 @@ impl Ftl {
                     host -= 1;
                     if self.room_for_clean() {
                         self.buffer.slots[slot].holds = Holds::Clean;
-                        self.buffer.slots.append(&mut self.buffer.clean, slot);
+                        self.buffer.add_clean(slot);
                         continue;
                     }
                     self.map.table.set(unit, home);

@@ -1,5 +1,6 @@
 //! The RAM that data passes through: the write cache and its way to flash, and copies of data read.
 
+mod claims;
 pub(crate) mod combine;
 pub(crate) mod destage;
 pub(crate) mod dirty;
@@ -11,6 +12,7 @@ pub(crate) mod write_out;
 
 use crate::config::Config;
 use crate::layout::Layout;
+use claims::Claims;
 use dirty::DirtySlots;
 use read_copies::ReadCopies;
 use slots::{List, Slots};
@@ -20,6 +22,10 @@ pub(crate) struct Buffer {
     pub(crate) slots: Slots,
     pub(crate) dirty: DirtySlots,
     clean: List,
+    /// Claims of reads in progress on slots of clean data.
+    claims: Claims,
+    /// Number of times that clean data was used, which orders the clean slots.
+    uses: u64,
     /// Slots of host writes, including those reserved.
     write_used: u32,
     write_limit: u32,
@@ -46,6 +52,8 @@ impl Buffer {
             slots: Slots::new(slots),
             dirty: DirtySlots::new(config.placement.map_or(0, |placement| placement.handles)),
             clean: List::new(),
+            claims: Claims::default(),
+            uses: 0,
             write_used: 0,
             write_limit: config.buffers.write + shared,
             reserved: 0,

@@ -73,10 +73,11 @@ impl Buffer {
         self.write_used - self.reserved
     }
 
-    /// Drops all reservations, whose commands were dropped.
+    /// Drops all reservations and claims, whose commands were dropped.
     pub(crate) fn drop_reservations(&mut self) {
         self.write_used -= self.reserved;
         self.reserved = 0;
+        self.claims.clear();
     }
 
     /// Begins a read that fills in the missing sectors of a slot.
@@ -115,7 +116,27 @@ impl Buffer {
     /// Adds the clean `slot` as the one used last.
     #[inline]
     pub(crate) fn add_clean(&mut self, slot: u32) {
+        self.slots[slot].epoch = self.next_use();
         self.slots.append(&mut self.clean, slot);
+    }
+
+    /// Inserts the clean `slot` at its `place` in the order of use.
+    pub(crate) fn insert_clean(&mut self, slot: u32, place: u64) {
+        self.slots[slot].epoch = place;
+        self.slots.insert(&mut self.clean, slot);
+    }
+
+    /// Makes the clean `slot` the one used last.
+    pub(crate) fn use_clean(&mut self, slot: u32) {
+        self.remove_clean(slot);
+        self.add_clean(slot);
+    }
+
+    /// Returns the next place in the order of use of clean data.
+    #[inline]
+    pub(crate) fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
     }
 
     /// Removes `slot` from the clean ones.
@@ -170,20 +191,19 @@ impl Ftl {
         true
     }
 
+    /// Returns the maximum number of clean units.
+    pub(crate) fn clean_limit(&self) -> u32 {
+        let b = self.config.buffers;
+        if b.shared { (b.write + b.read).saturating_sub(self.buffer.write_used) } else { b.read + self.room_away().1 }
+    }
+
     /// Makes room for a clean unit, evicting older ones if needed; returns false if clean data is not cached.
     pub(crate) fn room_for_clean(&mut self) -> bool {
-        let b = self.config.buffers;
-        let limit = if b.shared {
-            (b.write + b.read).saturating_sub(self.buffer.write_used)
-        } else {
-            b.read + self.room_away().1
-        };
+        let limit = self.clean_limit();
         if limit == 0 {
             return false;
         }
-        while self.buffer.clean.len >= limit {
-            self.evict_clean();
-        }
+        self.evict_to(limit - 1);
         true
     }
 

@@ -42,7 +42,7 @@ pub struct Slot {
     pub home: Location,
     /// Sectors that hold data, one bit each; incomplete only in a dirty slot that waits for the rest from flash.
     pub have: u64,
-    /// Time at which the slot became dirty, counted in writes.
+    /// Time at which the slot became dirty, counted in writes; of a clean slot, its place in the order of use.
     pub epoch: u64,
     /// State of its data.
     pub holds: Holds,

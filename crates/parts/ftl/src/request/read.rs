@@ -5,7 +5,7 @@ use std::ops::Range;
 use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL, Owner};
-use crate::config::Config;
+use crate::config::{Allocation, Config};
 use crate::layout::UNITS_MAX;
 use crate::location::{DecodedLocation, Location};
 use crate::map::cache::Ready;
@@ -107,8 +107,16 @@ impl Ftl {
         if let Some(location) = held
             && let DecodedLocation::Buffer(slot) = location.place(buffers)
         {
+            if mapped {
+                // It was written while the read waited for the map.
+                self.buffer.drop_claims(unit..unit + 1);
+            }
             self.read_slot(tag, unit, slot, at_hand, out);
             return None;
+        }
+        if self.claims_space() && !mapped {
+            // The data is looked up before the map, in the order of the request.
+            self.claim_clean(unit);
         }
         if self.map.is_cached() && !mapped {
             match self.map_ready(unit, out) {
@@ -124,6 +132,7 @@ impl Ftl {
         let location = held.unwrap_or_else(|| self.map.table.by_rule(unit));
         let DecodedLocation::Flash(home) = location.place(buffers) else {
             let part = self.part(tag, unit);
+            self.buffer.drop_claims(unit..unit + 1);
             self.stats.read_unwritten += 1;
             if self.config.moves {
                 out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
@@ -155,8 +164,7 @@ impl Ftl {
             return;
         }
         if s.holds == Holds::Clean {
-            self.buffer.remove_clean(slot);
-            self.buffer.add_clean(slot);
+            self.buffer.use_clean(slot);
         }
         self.stats.read_hits += 1;
         if self.config.moves {
@@ -194,14 +202,21 @@ impl Ftl {
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
         self.gc.refresh.read(block, page);
+        let bytes = if self.claims_space() { count << self.layout.unit_shift } else { bytes };
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
+    }
+
+    /// Returns true if reads of whole units claim the space of their data in the read cache when they begin.
+    #[inline]
+    fn claims_space(&self) -> bool {
+        self.config.buffers.allocation == Allocation::Miss
     }
 
     /// Returns the first byte that the read `id` needs of the pages that it reads.
     pub fn read_from(&self, id: OpId) -> u32 {
         let Operation { kind, subject, logical, .. } = self.operations[id];
         match kind {
-            OperationKind::HostRead => self.part(Tag(subject), logical).from * SECTOR as u32,
+            OperationKind::HostRead if !self.claims_space() => self.part(Tag(subject), logical).from * SECTOR as u32,
             _ => 0,
         }
     }
@@ -222,6 +237,9 @@ impl Ftl {
         let Operation { subject, unit, block, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let tag = Tag(subject);
+        if self.claims_space() && (!status.is_ok() || self.is_copied(block)) {
+            self.buffer.drop_claims(logical..logical + count);
+        }
         if !status.is_ok() {
             if self.is_copied(block) {
                 self.unpin(block, out);
@@ -270,15 +288,14 @@ impl Ftl {
 
     /// Caches units that were read in full, if there is room for clean data and they are still the newest.
     fn keep_clean(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
-        let whole = 1 << (self.layout.unit_shift - SECTOR.trailing_zeros());
         for i in 0..count {
             let home = Location::flash(unit + i);
-            let part = self.part(tag, logical + i);
-            if part.sectors != whole || self.map.table.get(logical + i) != home || !self.room_for_clean() {
+            let Some(epoch) = self.place_in_cache(tag, logical + i) else { continue };
+            if self.map.table.get(logical + i) != home || !self.room_for_clean() {
                 continue;
             }
             let slot = self.buffer.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.layout.all_sectors);
-            self.buffer.add_clean(slot);
+            self.buffer.insert_clean(slot, epoch);
             if self.map.has_host_memory() {
                 self.place_clean(slot, out);
             }
@@ -288,6 +305,16 @@ impl Ftl {
                 out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
             }
         }
+    }
+
+    /// Returns the place of `unit` in the order of the clean data: that of its claim, or the last if the command read it
+    /// in full. `None` if it is not cached.
+    fn place_in_cache(&mut self, tag: Tag, unit: u32) -> Option<u64> {
+        if self.claims_space() {
+            return self.buffer.end_claim(unit);
+        }
+        let whole = 1 << (self.layout.unit_shift - SECTOR.trailing_zeros());
+        (self.part(tag, unit).sectors == whole).then(|| self.buffer.next_use())
     }
 
     /// Delivers `bytes` more of a read; the command ends with the last.

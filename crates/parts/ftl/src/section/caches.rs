@@ -27,6 +27,16 @@ words! {
 }
 
 words! {
+    /// When data read from flash takes its space in the read cache.
+    Allocation {
+        /// When it arrives from flash. The cache keeps the units that requests read in full.
+        Fill = "fill",
+        /// When its read begins. The cache reads and keeps whole units.
+        Miss = "miss",
+    }
+}
+
+words! {
     /// Whether the read and write caches share memory.
     CacheSharing {
         /// Separate memory.
@@ -79,6 +89,11 @@ section! {
             assumed("dram", "where space is available"),
             "Location of the read cache; slc: data is copied to flash in SLC mode, by separate programs, and read from \
              there.";
+        "device.read_cache.allocation" allocation: Allocation = Kind::words(Allocation::WORDS),
+            assumed("fill", "it evicts least; which one a product uses is rarely published"),
+            "When data that missed takes its space, which evicts the oldest data: fill, when it arrives from flash; miss, \
+             when its read begins. With miss, parts of a mapping unit are read and cached as a whole unit.",
+            when "device.read_cache.place" is "dram" | "sram";
     }
 }
 

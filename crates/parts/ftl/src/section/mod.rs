@@ -6,7 +6,7 @@ mod map_cache;
 mod policy;
 mod slc_cache;
 
-pub use caches::{CacheSharing, Caches, Memory, ReadCache, ReadPlace, WriteCache, WriteMode};
+pub use caches::{Allocation, CacheSharing, Caches, Memory, ReadCache, ReadPlace, WriteCache, WriteMode};
 pub use layer::{Axis, Collection, Group, Isolation, Layer, Placement, Refresh, Stripe, Wear};
 pub(crate) use map_cache::units;
 pub use map_cache::{Eviction, HostMemory, HostMemoryUse, MapCache, MapGrain, MapPlace, MapStart};

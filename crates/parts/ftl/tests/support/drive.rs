@@ -1,6 +1,6 @@
 //! A drive for tests of single mechanisms.
 
-use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, Refresh, Wear};
+use ftl::config::{Allocation, Axis, Buffers, Collection, Config, Group, Policy, Refresh, Wear};
 use media::Geometry;
 use sim::Time;
 
@@ -29,6 +29,7 @@ pub fn drive(geometry: Geometry, user_units: u32) -> Config {
         buffers: Buffers {
             write: 64,
             read: 0,
+            allocation: Allocation::Fill,
             shared: false,
             write_back: true,
             protected: false,

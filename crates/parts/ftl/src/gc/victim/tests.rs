@@ -5,7 +5,7 @@ use sim::{Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
 
 use crate::Ftl;
-use crate::config::{Axis, Buffers, Collection, Config, Eviction, Group, MapCache, Policy, Refresh, Wear};
+use crate::config::{Allocation, Axis, Buffers, Collection, Config, Eviction, Group, MapCache, Policy, Refresh, Wear};
 use crate::gc::resting::resting_blocks;
 use crate::layout::Layout;
 
@@ -40,6 +40,7 @@ pub(in crate::gc) fn config(policy: Policy) -> Config {
         buffers: Buffers {
             write: 8,
             read: 0,
+            allocation: Allocation::Fill,
             shared: false,
             write_back: true,
             protected: false,
