@@ -13,9 +13,10 @@ pub const WIDTH: f64 = 0.05;
 pub const REQUESTS: u64 = 1_000_000;
 /// Number of runs on each drive, with requests of their own.
 pub const PER_DRIVE: u64 = 5;
-/// Length of a drive's long run in lengths of the longest run that it judges, and its limits in requests.
+/// Length of a drive's long run in lengths of the longest run that it judges, and its limits in requests. Shorter runs of
+/// writes may end with another amount of free space than they began with, and have no figures.
 pub const LONGER: u64 = 10;
-const LONG_MIN: u64 = 200_000;
+const LONG_MIN: u64 = 2_000_000;
 pub const LONG_MAX: u64 = 5_000_000;
 /// The requests of a long run have this seed and the drive's, added.
 const LONG_SEED: u64 = 1_000_003;
@@ -82,7 +83,8 @@ pub fn measure(drive: &Drive, job: &Job, seeds: u64) -> Cell {
         let until = Until { width: WIDTH, requests: REQUESTS };
         let found: Vec<Run> = (drive..drive + on_drive).map(|seed| played(&system, job, of(seed), until)).collect();
         let longest = found.iter().map(|run| run.requests).max().unwrap_or_default();
-        for (name, value) in long(of(LONG_SEED + drive), (LONGER * longest).clamp(LONG_MIN, LONG_MAX)) {
+        let least = if job.placed { 0 } else { LONG_MIN };
+        for (name, value) in long(of(LONG_SEED + drive), (LONGER * longest).clamp(least, LONG_MAX)) {
             let all = found.iter().flat_map(|run| run.measures().filter(|(of, ..)| *of == name));
             for (_, _, low, high) in all.filter(|(.., high)| high.is_finite()) {
                 let found = Held { held: u32::from(low <= value && value <= high), all: 1 };
