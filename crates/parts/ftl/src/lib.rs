@@ -90,6 +90,10 @@ pub struct Ftl {
     pending: Pending,
     stats: Stats,
     injected: Injected<InjectedFault>,
+    /// Reads look up the map, or claim room in the read cache, before they begin.
+    looks_up: bool,
+    /// Reads of flash are counted for refresh, or take whole units.
+    attends_reads: bool,
 }
 
 impl Ftl {
@@ -109,10 +113,14 @@ impl Ftl {
         let layout = Layout::new(&config);
         let (quota, slots) = (sizes::quota(&config, &layout), sizes::slots(&config, &layout));
         let mut buffer = Buffer::new(&config, &layout, slots as u32);
+        let map = Map::new(&config, sizes::all_units(&config) as u32, streams);
+        let claims = config.buffers.allocation == config::Allocation::Miss;
         Ok(Ftl {
+            looks_up: claims || map.is_cached(),
+            attends_reads: claims || config.refresh.reads.is_some(),
             requests: Requests::new(config.tags),
             operations: Operations::new(layout.program_units),
-            map: Map::new(&config, sizes::all_units(&config) as u32, streams),
+            map,
             durability: Durability::new(&config, &layout, &mut buffer.slots),
             buffer,
             space: Space::new(&config, &layout),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
+use media::{Action, Class, Move, OpId, PageAddr, ReadOp, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL, Owner};
 use crate::config::{Allocation, Config};
@@ -114,18 +114,17 @@ impl Ftl {
             self.read_slot(tag, unit, slot, at_hand, out);
             return None;
         }
-        if self.claims_space() && !mapped {
-            // The data is looked up before the map, in the order of the request.
-            self.claim_clean(unit);
-        }
-        if self.map.is_cached() && !mapped {
-            match self.map_ready(unit, out) {
-                Ready::Now => {}
-                Ready::After(id) => {
-                    let waiters = &mut self.operations[id].waiters;
-                    *waiters = self.requests.fragments.chain(tag, unit, *waiters);
-                    return None;
-                }
+        if self.looks_up && !mapped {
+            if self.claims_space() {
+                // The data is looked up before the map, in the order of the request.
+                self.claim_clean(unit);
+            }
+            if self.map.is_cached()
+                && let Ready::After(id) = self.map_ready(unit, out)
+            {
+                let waiters = &mut self.operations[id].waiters;
+                *waiters = self.requests.fragments.chain(tag, unit, *waiters);
+                return None;
             }
         }
         // Evaluating the rule of a laid-out drive takes long: only once the read can go on.
@@ -201,9 +200,16 @@ impl Ftl {
         self.space.blocks.pin(block);
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        self.gc.refresh.read(block, page);
-        let bytes = if self.claims_space() { count << self.layout.unit_shift } else { bytes };
+        let bytes = if self.attends_reads { self.attend_read(block, page, (count, bytes)) } else { bytes };
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
+    }
+
+    /// Counts a read of `count` units for refresh. Returns the bytes that it takes from flash: the `bytes` of its command, or
+    /// whole units.
+    #[inline(never)]
+    fn attend_read(&mut self, block: u32, page: PageAddr, (count, bytes): (u32, u32)) -> u32 {
+        self.gc.refresh.read(block, page);
+        if self.claims_space() { count << self.layout.unit_shift } else { bytes }
     }
 
     /// Returns true if reads of whole units claim the space of their data in the read cache when they begin.
@@ -237,10 +243,8 @@ impl Ftl {
         let Operation { subject, unit, block, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let tag = Tag(subject);
-        if self.claims_space() && (!status.is_ok() || self.is_copied(block)) {
-            self.buffer.drop_claims(logical..logical + count);
-        }
         if !status.is_ok() {
+            self.buffer.drop_claims(logical..logical + count);
             if self.is_copied(block) {
                 self.unpin(block, out);
                 self.read_past_copies(tag, logical, count, out);
