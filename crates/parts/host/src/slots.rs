@@ -24,7 +24,7 @@ struct SlotCommand {
     visible: Time,
 }
 
-/// Commands that have ended unseen by the driver, and the interrupt that tells of them: of the register, or of a queue.
+/// Commands that have ended unseen by the driver, and their interrupt: those of the register, or of a queue.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     ended: SlotSet,

@@ -1,5 +1,5 @@
 //! A UFS host controller and a driver modeled on Linux's ufshcd: one list of 32 transfer requests and a doorbell register
-//! with a bit for each (UFSHCI 2.0, JESD223B), or queues of them in memory (multi-circular queue: UFSHCI 4.0, JESD223E), and
+//! with a bit for each (UFSHCI 2.0, JESD223B), or queues in memory (multi-circular queue: UFSHCI 4.0, JESD223E), and
 //! a DMA engine that accesses memory for the device.
 //!
 //! With queues, a doorbell is a queue's tail, and a command's end is an entry of a completion queue in place of the status in

@@ -200,13 +200,15 @@ impl Ftl {
         self.space.blocks.pin(block);
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        let bytes = if self.attends_reads { self.attend_read(block, page, (count, bytes)) } else { bytes };
+        let bytes = match self.attends_reads {
+            true => sim::rarely(self, move |it| it.attend_read(block, page, (count, bytes))),
+            false => bytes,
+        };
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
     }
 
     /// Counts a read of `count` units for refresh. Returns the bytes that it takes from flash: the `bytes` of its command, or
     /// whole units.
-    #[inline(never)]
     fn attend_read(&mut self, block: u32, page: PageAddr, (count, bytes): (u32, u32)) -> u32 {
         self.gc.refresh.read(block, page);
         if self.claims_space() { count << self.layout.unit_shift } else { bytes }
