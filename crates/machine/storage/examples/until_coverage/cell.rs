@@ -1,4 +1,4 @@
-//! Runs of one job on drives of one kind: some on each that go on until their measures are known, and a long one.
+//! Runs of one job on one drive: a long one, and one per seed that goes on until its measures are known.
 
 use storage::reached::{End, Reached};
 use storage::record::Direction;
@@ -8,17 +8,11 @@ use workload::Workload;
 
 use crate::jobs::{Drive, Job};
 
-/// Half the width of the intervals, and the limit of each run.
+/// Half the width of the intervals, the limit of each run, and the length of the long run.
 pub const WIDTH: f64 = 0.05;
 pub const REQUESTS: u64 = 1_000_000;
-/// Number of runs on each drive, with requests of their own.
-pub const PER_DRIVE: u64 = 5;
-/// Length of a drive's long run in lengths of the longest run that it judges, and its limits in requests. Shorter runs of
-/// writes may end with another amount of free space than they began with, and have no figures.
-pub const LONGER: u64 = 10;
-const LONG_MIN: u64 = 2_000_000;
-pub const LONG_MAX: u64 = 5_000_000;
-/// The requests of a long run have this seed and the drive's, added.
+pub const LONG: u64 = 5_000_000;
+/// Seed of the long run.
 const LONG_SEED: u64 = 1_000_003;
 
 /// Intervals that hold the long run's value, and all.
@@ -70,31 +64,28 @@ impl Run {
 pub fn measure(drive: &Drive, job: &Job, seeds: u64) -> Cell {
     let system =
         System::load(drive.0, &[("scale", &format!("1/{}", drive.1))]).unwrap_or_else(|error| panic!("{error}"));
-    // No interval is so narrow: the run ends at its limit.
-    let long = |of: Seeds, requests| -> Vec<(String, f64)> {
-        let run = played(&system, job, of, Until { width: 1e-9, requests });
+    let play = |seed: u64, until: Until| played(&system, job, seed, until);
+    // No interval is this narrow, so that the run ends at its limit.
+    let long = |seed, requests| -> Vec<(String, f64)> {
+        let run = play(seed, Until { width: 1e-9, requests });
         run.measures().map(|(name, value, ..)| (name, value)).collect()
     };
+    let common = if job.placed { Vec::new() } else { long(LONG_SEED, LONG) };
     let (mut runs, mut held): (Vec<Run>, Vec<(String, Held)>) = (Vec::new(), Vec::new());
-    // Where the seed places the hot data, each seed needs a long run of its own.
-    let on_drive = if job.placed { 1 } else { PER_DRIVE };
-    for drive in (1..=seeds).step_by(on_drive as usize) {
-        let of = |seed| Seeds { drive, requests: (!job.placed).then_some(seed) };
-        let until = Until { width: WIDTH, requests: REQUESTS };
-        let found: Vec<Run> = (drive..drive + on_drive).map(|seed| played(&system, job, of(seed), until)).collect();
-        let longest = found.iter().map(|run| run.requests).max().unwrap_or_default();
-        let least = if job.placed { 0 } else { LONG_MIN };
-        for (name, value) in long(of(LONG_SEED + drive), (LONGER * longest).clamp(least, LONG_MAX)) {
-            let all = found.iter().flat_map(|run| run.measures().filter(|(of, ..)| *of == name));
-            for (_, _, low, high) in all.filter(|(.., high)| high.is_finite()) {
-                let found = Held { held: u32::from(low <= value && value <= high), all: 1 };
-                match held.iter_mut().find(|(known, _)| *known == name) {
+    for seed in 1..=seeds {
+        let run = play(seed, Until { width: WIDTH, requests: REQUESTS });
+        let own = if job.placed { long(seed, 10 * run.requests) } else { Vec::new() };
+        for (name, value) in common.iter().chain(&own) {
+            let Some((_, _, low, high)) = run.measures().find(|(of, ..)| of == name) else { continue };
+            if high.is_finite() {
+                let found = Held { held: u32::from(low <= *value && *value <= high), all: 1 };
+                match held.iter_mut().find(|(known, _)| known == name) {
                     Some((_, held)) => held.add(found),
                     None => held.push((name.clone(), found)),
                 }
             }
         }
-        runs.extend(found);
+        runs.push(run);
     }
     let median = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -108,19 +99,11 @@ pub fn measure(drive: &Drive, job: &Job, seeds: u64) -> Cell {
     }
 }
 
-/// Seeds of a run: the drive's, and that of its requests, if it is another.
-#[derive(Clone, Copy)]
-struct Seeds {
-    drive: u64,
-    requests: Option<u64>,
-}
-
-fn played(system: &System, job: &Job, seeds: Seeds, until: Until) -> Run {
-    let own = seeds.requests.map_or(String::new(), |seed| format!("randseed={seed}\n"));
-    let text = format!("[job]\nioengine=libaio\nnorandommap\n{own}{}\n", job.keys);
+fn played(system: &System, job: &Job, seed: u64, until: Until) -> Run {
+    let text = format!("[job]\nioengine=libaio\nnorandommap\n{}\n", job.keys);
     let workload = Workload::parse_fio(job.name, &text).unwrap_or_else(|error| panic!("{error}"));
     let options = RunOptions {
-        seed: seeds.drive,
+        seed,
         preparation: Some(job.preparation),
         length: Length::Until(until, Rule::Always),
         ..RunOptions::default()
