@@ -1,5 +1,6 @@
 """Inputs of every kind with small random changes: the mutants that `mutations` runs."""
 
+import copy
 import hashlib
 import json
 import os
@@ -383,7 +384,7 @@ def mutate_json(rng: random.Random, value: object) -> object:
                     del node[key]
                 case 1:
                     other, place = rng.choice(places)
-                    node[key] = other[place]
+                    node[key] = copy.deepcopy(other[place])
                 case _:
                     node[key] = rng.choice(JSON_VALUES)
         except (KeyError, IndexError):

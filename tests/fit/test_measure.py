@@ -123,7 +123,7 @@ def real(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         pytest.skip("this machine has no loop devices, or only root may make them")
     device = subprocess.run(
-        ["losetup", "--find", "--show", str(path)], check=True, capture_output=True, text=True
+        ["losetup", "--direct-io=on", "--find", "--show", str(path)], check=True, capture_output=True, text=True
     ).stdout.strip()
     yield device
     subprocess.run(["losetup", "--detach", device], check=True)

@@ -63,7 +63,7 @@ class Finished:
     files: list[str] = field(default_factory=list)
     """The files that the command wrote below ``/out``."""
     refused: list[str] = field(default_factory=list)
-    """Devices, and links to other folders, that were left out."""
+    """Members of ``/out`` that were left out: links, devices and pipes."""
 
 
 def run_guest(guest: Guest, drive: Drive, output: Path, limit_s: float, watch: Watch | None = None) -> Finished:
