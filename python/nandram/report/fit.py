@@ -149,7 +149,7 @@ def _bands(fit: "Fit") -> "list[str | Figure | Table | Notes]":
         rows.append({"series": verdict, "name": name, "x": 0.0, **ends})
         listed.append((name, *(str(text(each, unit)) for each in (band.value, band.low, band.high)), verdict))
     series = sorted({row["series"] for row in rows})
-    x = Axis(f"band around the value (%), cut at {BAND_MAX:.0f}", lowest=-BAND_MAX, highest=BAND_MAX)
+    x = Axis(f"band (%), cut at {BAND_MAX:.0f}", lowest=-BAND_MAX, highest=BAND_MAX)
     columns = ("key", "value", "lowest", "highest", "verdict")
     figure = Figure(
         "Bands of the parameters",
