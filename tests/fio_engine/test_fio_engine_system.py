@@ -32,6 +32,7 @@ iodepth=8
 stonewall
 rw=write
 bs=128k
+size=4g
 iodepth=4
 [mixed]
 stonewall
@@ -84,7 +85,7 @@ def fio(*words: str, preload: bool = True) -> subprocess.CompletedProcess[str]:
 def jobs(folder: Path, text: str, *words: str) -> list[dict[str, Any]]:
     job, output = folder / "job.fio", folder / "fio.json"
     job.write_text(text)
-    drive = (f"--system={SYSTEM}", "--set=scale=1/16", *(f"--set={key}" for key in ALIKE), "--prepare=fill")
+    drive = (f"--system={SYSTEM}", f"--set={' '.join(('scale=1/16', *ALIKE))}", "--prepare=fill")
     done = fio(*drive, *words, str(job), "--output-format=json", f"--output={output}")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     found: list[dict[str, Any]] = json.loads(output.read_text())["jobs"]
