@@ -1,9 +1,11 @@
 //! The standard jobs and their measurement.
 
 use sim::Time;
+use storage::notes::Kind;
 use storage::prepare::Preparation;
 use storage::record::Direction;
 use storage::run::{Measured as Window, RunOptions, WarmUp, run};
+use storage::summary::summary;
 use system::System;
 use workload::Workload;
 
@@ -58,6 +60,8 @@ pub struct Measured {
     /// Median, 99th and 99.9th percentile of response times in nanoseconds: of flushes if the job has any, else of all
     /// requests.
     pub tails: [u64; 3],
+    /// False if a job that begins in steady state leaves the drive with more or less headroom than it found.
+    pub steady: bool,
 }
 
 /// Plays `job` at `depth` for `requests` requests, or more if a write cache would absorb most of them or returns room
@@ -95,12 +99,17 @@ pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measure
             latencies = Some(totals.latencies.total);
         }
     }
+    let steady = job.preparation != Preparation::Steady || {
+        let notes = &summary(system, &outcome)["nandram"]["notes"];
+        notes.as_array().expect("a summary has notes").iter().all(|note| note["kind"] != Kind::NotSteady.name())
+    };
     let syncs = measured.totals(0, Direction::Sync);
     let latencies = if syncs.ios > 0 { Some(syncs.latencies.total) } else { latencies }.expect("requests ended");
     Measured {
         iops: ios as f64 / seconds,
         bytes_s: bytes as f64 / seconds,
         tails: [50.0, 99.0, 99.9].map(|percent| latencies.percentile_ns(percent)),
+        steady,
     }
 }
 

@@ -156,6 +156,9 @@ fn row(preset: &str, job: &Job, found: Measured, before: &Before, (reasons, note
         let of = format!("{reached}, stated {range}");
         reached += &notes.mark(&reasons.outlier, preset, job.name, &of);
     }
+    if !found.steady {
+        reached += " (not steady)";
+    }
     let [median, p99, p999] = found.tails.map(time);
     let before = before.of(preset, job.name);
     format!("| {} | {reached} | {range} | {before} | {median} | {p99} | {p999} |\n", job.name)
