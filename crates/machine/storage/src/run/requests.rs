@@ -37,15 +37,20 @@ pub struct RequestRow {
 }
 
 impl RequestRow {
-    /// Returns the row of a request that has ended.
-    #[inline]
-    fn new(ended: &Ended, traced: Traced<'_>, measured: bool) -> RequestRow {
-        let Traced { request, parts, die } = traced;
-        let Ended { job, status, due, issued, submitted, at, .. } = *ended;
-        let mut row =
-            RequestRow { job, request: *request, status, due, issued, submitted, at, parts: *parts, die, measured };
-        row.parts[Part::Queue as usize] += issued - due;
-        row
+    /// A row to be written over.
+    fn empty() -> RequestRow {
+        RequestRow {
+            job: 0,
+            request: media::Request::flush(),
+            status: Status::Ok,
+            due: Time::ZERO,
+            issued: Time::ZERO,
+            submitted: Time::ZERO,
+            at: Time::ZERO,
+            parts: [Time::ZERO; Part::ALL.len()],
+            die: None,
+            measured: false,
+        }
     }
 
     /// Makes this the row of a request that has ended.
@@ -86,10 +91,10 @@ struct Portion<'a> {
 impl Portion<'_> {
     #[inline]
     fn add(&mut self, ended: &Ended, traced: Traced<'_>, measured: bool) {
-        match self.rows.get_mut(self.count) {
-            Some(row) => row.set(ended, traced, measured),
-            None => self.rows.push(RequestRow::new(ended, traced, measured)),
+        if self.count == self.rows.len() {
+            self.rows.push(RequestRow::empty());
         }
+        self.rows[self.count].set(ended, traced, measured);
         self.count += 1;
         if self.count == ROWS {
             self.hand_out();

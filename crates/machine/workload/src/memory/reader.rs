@@ -192,8 +192,9 @@ impl Reader {
                 Ok(())
             } else {
                 scalesim::cycle(line).and_then(|cycle| {
+                    // Rows before the first cycle are taken as that cycle.
                     let base = *self.base.get_or_insert(cycle.min(0));
-                    scalesim::parse(line, op, base, chunk)
+                    scalesim::parse(line, op, (cycle - base).max(0) as u64, chunk)
                 })
             };
             self.input.pass(length + 1);

@@ -18,7 +18,7 @@ const LIMIT: f64 = (1_u64 << 53) as f64;
 
 /// Returns whether a line is in this format.
 pub(super) fn is_one(line: &[u8]) -> bool {
-    line.contains(&b',') && parse(line, Op::Read, 0, &mut Vec::new()).is_ok()
+    line.contains(&b',') && cycle(line).is_ok() && parse(line, Op::Read, 0, &mut Vec::new()).is_ok()
 }
 
 /// Returns the operation of a trace by its file's name.
@@ -33,9 +33,8 @@ pub(super) fn cycle(line: &[u8]) -> Result<i64, Box<Fault>> {
     whole(word).ok_or_else(|| Fault::quoted(&CYCLE, word))
 }
 
-/// Appends the accesses of a row. Cycles count from `base`; earlier ones are taken as that cycle.
-pub(super) fn parse(line: &[u8], op: Op, base: i64, accesses: &mut Vec<Access>) -> Result<(), Box<Fault>> {
-    let cycle = Some((cycle(line)? - base).max(0) as u64);
+/// Appends the accesses of a row, which arrive at `cycle`.
+pub(super) fn parse(line: &[u8], op: Op, cycle: u64, accesses: &mut Vec<Access>) -> Result<(), Box<Fault>> {
     let first = accesses.len();
     for word in line.split(|byte| *byte == b',').skip(1).map(<[u8]>::trim_ascii).filter(|word| !word.is_empty()) {
         let address = match whole(word) {
@@ -47,7 +46,7 @@ pub(super) fn parse(line: &[u8], op: Op, base: i64, accesses: &mut Vec<Access>) 
             Some(last) if last.address + u64::from(last.bytes) == address && !address.is_multiple_of(LINE) => {
                 last.bytes += 1;
             }
-            _ => accesses.push(Access { instructions: 0, op, address, cycle, bytes: 1 }),
+            _ => accesses.push(Access { instructions: 0, op, address, cycle: Some(cycle), bytes: 1 }),
         }
     }
     Ok(())
