@@ -1,4 +1,4 @@
-"""MQSim's XML as system files and jobs: values, what is named as without counterpart, and mistakes."""
+"""MQSim's XML as system files and jobs: values, parameters without counterpart, and mistakes."""
 
 from pathlib import Path
 from typing import Any

@@ -19,8 +19,8 @@ def import_(
 ) -> None:
     """Turn MQSim's XML into a system file and fio jobs.
 
-    The device becomes a system file, each scenario a job file, and each trace that a flow replays an iolog. What has no
-    counterpart is listed in the files and printed.
+    The device becomes a system file, each scenario a job file, and each trace that a flow replays an iolog.
+    Parameters without counterpart are listed in the files and printed.
 
     Example: nandram import ssdconfig.xml workload.xml -o mqsim
     """

@@ -2,8 +2,8 @@
 
 Names, units and defaults follow MQSim's README and sources of 2022-10 (``src/exec/*_Parameter_Set.cpp``). The preset
 holds what no parameter says: that host and firmware cost no time, and how chips take commands. A parameter that the
-file lacks has MQSim's default. Each value carries its parameter as basis. What has no counterpart is listed in the file
-and in `Device.notes`.
+file lacks has MQSim's default. Each value carries its parameter as basis. Parameters without counterpart are listed
+in the file and in `Device.notes`.
 """
 
 import math
@@ -27,7 +27,7 @@ class Device:
     text: str
     """The system file."""
     notes: list[str]
-    """What has no counterpart, or another meaning."""
+    """Parameters without counterpart, or with another meaning."""
     geometry: Geometry
     queue_depth: int
     is_preconditioned: bool
@@ -171,7 +171,7 @@ def _collection(draft: Draft, geometry: Geometry) -> None:
 
 
 def _rest(draft: Draft) -> None:
-    """Name what no key stands for, what the file lacks and what is unknown."""
+    """Name parameters without a key, missing ones and unknown ones."""
     if draft.host.flag("Enable_ResponseTime_Logging"):
         draft.note("Enable_ResponseTime_Logging", "true", "--request-log and -o write the response times")
     for parameters in (draft.host, draft.device, draft.flash):

@@ -18,7 +18,7 @@ class Draft:
     def __init__(self, root: Element) -> None:
         self.file = root.file
         self.notes: list[str] = []
-        """What has no counterpart, or another meaning."""
+        """Parameters without counterpart, or with another meaning."""
         self.top = Parameters(root, {})
         self.host = Parameters(self.top.child("Host_Parameter_Set") or _empty(root, "Host_Parameter_Set"), HOST)
         device = self.top.child("Device_Parameter_Set") or _empty(root, "Device_Parameter_Set")

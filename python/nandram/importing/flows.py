@@ -274,7 +274,7 @@ class _Job:
         return [f"number_ios={total}", f"io_size={min(16 * total * average * SECTOR, 1 << 60)}"]
 
     def rest(self) -> None:
-        """Name what has no counterpart."""
+        """Name parameters without counterpart."""
         flow = self.flow
         if flow.has("Seed"):
             self.note("Seed", flow.whole("Seed", 0, _INT_MAX), "seeds MQSim's own draws; --seed is that of nandram's")

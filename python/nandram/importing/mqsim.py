@@ -14,7 +14,7 @@ from nandram.importing.elements import Element, read
 
 @dataclass(frozen=True)
 class Imported:
-    """Files that were written, and what is to know about them."""
+    """Files that were written, with notes about them."""
 
     files: list[Path]
     notes: list[str]

@@ -25,7 +25,7 @@ fn look(name: &str, sets: &[(&str, &str)], test: Test, every: u32) -> Report {
     let mut target = Simulated::new(name, &system, Preparation::Filled, 1, None).expect("it fits together");
     let report = probe(&mut target, &allowed, &mut |_| true).expect("a simulated drive does not fail");
     let (spent, announced) = (report.spent, (plan.read_bytes_max, plan.write_bytes_max));
-    assert_eq!((spent.read_bytes, spent.written_bytes), announced, "what was announced");
+    assert_eq!((spent.read_bytes, spent.written_bytes), announced, "as the plan announced");
     report
 }
 

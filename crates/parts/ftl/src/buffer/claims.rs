@@ -49,7 +49,7 @@ impl Ftl {
         self.evict_to(self.clean_limit());
     }
 
-    /// Evicts what was used least recently until clean data and claims take at most `limit` units.
+    /// Evicts the least recently used data and claims until they take at most `limit` units.
     pub(crate) fn evict_to(&mut self, limit: u32) {
         while self.buffer.clean.len + self.buffer.claims.len() > limit {
             let head = self.buffer.clean.head;
