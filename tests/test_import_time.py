@@ -47,6 +47,14 @@ def test_a_run_that_prints_its_result_makes_no_tables(tmp_path: Path) -> None:
     assert not modules & {"polars", "pyarrow", "numpy", "altair"}
 
 
+def test_a_run_that_writes_its_page_imports_no_library_of_charts(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["nandram", "run", "nvme-client-tlc", str(write_job(tmp_path)), "--cache", "none", "-o", str(out)]
+    modules = modules_after(f"import sys; sys.argv = {arguments!r}; import nandram.__main__ as m; m.main()")
+    assert "<figure" in (out / "report.html").read_text()
+    assert "altair" not in modules
+
+
 def test_tables_are_made_once_and_pickled_as_such(tmp_path: Path) -> None:
     import nandram
 

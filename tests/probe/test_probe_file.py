@@ -18,9 +18,9 @@ from syrupy.assertion import SnapshotAssertion
 import nandram
 from nandram import UserError
 from nandram.cli import main
-from nandram.probe import report as probe_report
 from nandram.probe import run as probing
 from probe.images import MEGABYTE, checksum, image
+from report.pages import Page, values
 
 ABOUT = {"read_cache", "mapping_cache", "mapping_unit", "stripe", "parallelism", "write_buffer", "flush"}
 
@@ -107,12 +107,12 @@ def test_a_folder_has_report_samples_and_plots(disk: Path, tmp_path: Path, capsy
     assert page.count("<svg") == 1
     assert "parallelism" in page
     assert not re.search(r"(src|href)=.https?:", page)
-    chart = probe_report.plot(found.findings[0])
-    assert chart is not None
-    drawn = chart.to_dict()
-    points, knee = (drawn["datasets"][layer["data"]["name"]] for layer in drawn["layer"])
-    assert points == found.findings[0]["curve"]["points"]
-    assert knee == [{"x": found.findings[0]["curve"]["knee"]}]
+    [spec] = [figure["spec"] for figure in Page(page).figures]
+    curve, knee = values(spec, spec["layer"][0]), values(spec, spec["layer"][-1])
+    measured = found.findings[0]["curve"]
+    points = [(float(f"{each['x']:.6g}"), float(f"{each['y']:.6g}")) for each in measured["points"]]
+    assert [(row["x"], row["y"]) for row in curve] == sorted(points)
+    assert [row["x"] for row in knee] == [pytest.approx(measured["knee"], rel=1e-5)]
 
 
 def test_writes_stay_within_what_was_said(scratch: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,14 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
+import altair as alt
+
+ROWS_CHECKED = 3
+"""Rows of each layer that are validated; the other rows have the same form."""
+
 
 class Page(HTMLParser):
-    """The figures of a page, and its network requests."""
+    """The figures of a page, whose specifications are validated, and its network requests."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -34,6 +39,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
         if tag == "script" and self._script is not None:
             self.figures[-1]["spec"] = json.loads("".join(self._script))
+            validate(self.figures[-1]["spec"])
             self._script = None
 
     def handle_data(self, data: str) -> None:
@@ -56,7 +62,15 @@ def axes(spec: dict[str, Any]) -> dict[str, str]:
 
 def values(spec: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the data of a layer, or of its chart."""
-    data = layer.get("data", spec.get("data"))
-    assert data is not None
-    found: list[dict[str, Any]] = spec["datasets"][data["name"]] if "name" in data else data["values"]
+    found: list[dict[str, Any]] = layer.get("data", spec["data"])["values"]
     return found
+
+
+def validate(spec: dict[str, Any]) -> None:
+    """Validate a specification against Vega-Lite's schema. Raises `jsonschema.ValidationError`."""
+
+    def shortened(part: dict[str, Any]) -> dict[str, Any]:
+        rows = part["data"]["values"] if "data" in part else []
+        return part | {"data": {"values": rows[:ROWS_CHECKED]}} if rows else part
+
+    alt.LayerChart.from_dict(shortened(spec) | {"layer": [shortened(layer) for layer in spec["layer"]]})

@@ -8,8 +8,8 @@ import pytest
 
 import nandram
 from conftest import TINY
-from nandram.report import charts, comparison, comparison_page, depth, heat, over_time, run_page
-from nandram.report.charts import Axis
+from nandram.report import comparison, comparison_page, depth, heat, over_time, run_page
+from nandram.report.charts.axis import Axis, unmagnified
 from nandram.results.frames import percentile
 from report.pages import Page
 
@@ -151,12 +151,12 @@ def test_reads_of_an_empty_drive_have_no_heat_map(tmp_path: Path) -> None:
 
 def test_small_differences_are_not_magnified() -> None:
     def zero(values: list[float]) -> bool:
-        return charts.unmagnified(Axis("y"), values).zero
+        return unmagnified(Axis("y"), values).zero
 
     assert zero([100.0, 101.0])
     assert not zero([10.0, 101.0])
     assert not zero([-100.0, -101.0])
-    assert charts.unmagnified(Axis("y", "log"), [1.0, 1.01]).scale == "log"
+    assert unmagnified(Axis("y", "log"), [1.0, 1.01]).scale == "log"
 
 
 @pytest.mark.parametrize(("lowest", "highest"), [(-5, 5), (-117, 178), (-0.5, 95), (-40, 12_000)])

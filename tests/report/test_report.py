@@ -168,7 +168,7 @@ def test_marks_at_the_ends_of_spans_are_seen_whole() -> None:
     from nandram.report import charts
 
     rows: list[dict[str, object]] = [{"name": "djpeg, 4", "paper": 1.0, "median": 0.5, "low": 0.0, "high": 0.9}]
-    spec = charts.spans(rows, charts.Axis("x", zero=True, room=True), "program, sram_kib").to_dict()
+    spec = charts.spans(rows, charts.Axis("x", zero=True, room=True), "program, sram_kib")
     for layer in spec["layer"]:
         assert layer["encoding"]["x"]["scale"] == {"zero": True, "nice": False, "padding": 8}
     # The title is above the names, however few there are.
@@ -180,7 +180,7 @@ def test_names_lie_flat_where_there_is_room_and_whole_numbers_are_ticks() -> Non
 
     def drawn(places: list[str | int], scale: str) -> dict[str, Any]:
         rows = [{"series": "a", "x": x, "y": 1.0} for x in places]
-        spec = charts.lines(rows, ["a"], charts.Axis("x", cast("Any", scale)), charts.Axis("y")).to_dict()
+        spec = charts.lines(rows, ["a"], charts.Axis("x", cast("Any", scale)), charts.Axis("y"))
         found: dict[str, Any] = spec["layer"][0]["encoding"]["x"]["axis"]
         return found
 
@@ -194,7 +194,7 @@ def test_a_legend_shows_points_or_dashes() -> None:
 
     def edges(count: int) -> Any:
         rows = [{"series": each, "x": x + 0.5, "y": 1.0} for each in "ab" for x in range(count)]
-        spec = charts.lines(rows, ["a", "b"], charts.Axis("x"), charts.Axis("y")).to_dict()
+        spec = charts.lines(rows, ["a", "b"], charts.Axis("x"), charts.Axis("y"))
         legends = [
             channel["legend"]
             for layer in spec["layer"]
@@ -260,7 +260,7 @@ def test_a_smaller_copy_is_titled_with_its_scale(tmp_path: Path) -> None:
 
 
 def test_long_names_have_several_lines_and_rows_room_for_them() -> None:
-    from nandram.report.charts import LINE_LETTERS, name_lines, named, rows_height
+    from nandram.report.charts.names import LINE_LETTERS, name_lines, named, rows_height
 
     assert name_lines("flash.read") == ["flash.read"]
     long = "random_read.map_2mib.map_reads"
@@ -269,5 +269,5 @@ def test_long_names_have_several_lines_and_rows_room_for_them() -> None:
     assert "".join(name_lines("k" * 100)) == "k" * 100
     rows = [{"name": "short"}, {"name": long}]
     assert (rows_height(rows[:1], 40, 18), rows_height(rows, 40, 18)) == (58, 40 + 2 * 24)
-    assert long in named("claim", rows).to_dict()["axis"]["labelExpr"]
-    assert "labelExpr" not in named("claim", rows[:1]).to_dict()["axis"]
+    assert long in named("claim", rows)["axis"]["labelExpr"]
+    assert "labelExpr" not in named("claim", rows[:1])["axis"]

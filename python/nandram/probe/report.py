@@ -8,7 +8,6 @@ report.html       the verdicts and the curves with their knees; needs no network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
 from nandram.errors import UserError
@@ -19,22 +18,6 @@ from nandram.results.output import with_units
 if TYPE_CHECKING:
     from nandram.probe.run import Probe
     from nandram.report.page import Figure
-
-
-def plot(finding: dict[str, Any]) -> alt.LayerChart | alt.FacetChart | None:
-    """Plot the curve behind a finding with its knee; None if it has no curve."""
-    curve = finding["curve"]
-    if curve is None or len(curve["points"]) < 2:
-        return None
-    scale = alt.Scale(type="log" if all(point["x"] > 0 for point in curve["points"]) else "linear", nice=False)
-    points = (
-        alt.Chart(alt.InlineData(values=curve["points"]))
-        .mark_point(size=18, filled=True, opacity=0.6)
-        .encode(x=alt.X("x:Q", title=curve["x"], scale=scale), y=alt.Y("y:Q", title=curve["y"]))
-    )
-    knees = [] if curve["knee"] is None else [{"x": curve["knee"]}]
-    knee = alt.Chart(alt.InlineData(values=knees)).mark_rule(color="#d95f02", strokeDash=[6, 3]).encode(x="x:Q")
-    return alt.layer(points, knee, title=about(finding)).properties(width=480, height=240)
 
 
 def samples(probe: "Probe") -> pl.DataFrame | None:

@@ -1,6 +1,6 @@
 """Reports on papers, runs and sweeps, each one HTML file that needs no network.
 
-page.py     the file: text, tables, charts with their data      charts.py   kinds of charts
+page.py     the file: text, tables, charts with their data      charts/     kinds of charts
 run.py      the section of a run                                drawing.py  drawings of systems
 paper.py    a paper's claims and our figures                    sweep.py    Pareto fronts and sensitivities
 over_time.py  a run over time and over queue depth              comparison.py  two systems or runs

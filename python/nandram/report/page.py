@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import altair as alt
+from typing import Any
 
 Cell = str | float | int | None
 CONFIG: dict[str, Any] = {
-    "background": None,
+    "background": "transparent",
     "font": "system-ui, DejaVu Sans, sans-serif",
     # The text color of the page: charts adapt to dark mode and print without being redrawn.
     "axis": {
@@ -54,7 +51,8 @@ class Figure:
     """A chart with its source and data."""
 
     title: str
-    chart: "alt.LayerChart | alt.FacetChart"
+    chart: dict[str, Any]
+    """Vega-Lite specification; the page sets the size and the colors."""
     source: str
     """Source of the data."""
     columns: tuple[str, ...]
@@ -231,10 +229,7 @@ def _section(section: Section, numbers: Any, title: str) -> str:
 
 def _figure(part: Figure, number: int) -> str:
     name = f"chart-{number}"
-    spec = part.chart.to_dict()
-    # The page shows the title, where it can wrap.
-    spec.pop("title", None)
-    spec |= {
+    spec = part.chart | {
         "width": "container",
         "height": part.height,
         "config": CONFIG,
