@@ -166,8 +166,6 @@ def _runtime() -> str:
     """Return the bundle of Vega, Vega-Lite and vega-embed; cached on disk, as building it takes seconds."""
     from importlib.metadata import version
 
-    import vl_convert
-
     from nandram.options import default_cache
 
     kept = Path(default_cache()) / f"vega-{version('vl-convert-python')}.js"
@@ -175,6 +173,9 @@ def _runtime() -> str:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
+    # Loaded only here, since it occupies 8 MiB of memory.
+    import vl_convert
+
     # An unescaped end tag within the script would end it.
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
     try:
