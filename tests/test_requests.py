@@ -10,7 +10,7 @@ import pytest
 
 import nandram
 from nandram import UserError
-from nandram.results.requests import PARTS
+from nandram.results.names import PARTS
 
 JOB = ["--name=reads", "--rw=randread", "--bs=4k", "--iodepth=16", "--number_ios=3000"]
 TINY = Path(__file__).parent / "data" / "tiny.toml"

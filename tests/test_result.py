@@ -165,6 +165,21 @@ def test_parquet_fields_have_units(result: nandram.Result, tmp_path: Path) -> No
     assert units["count"] is None
 
 
+def test_parquet_tables_have_the_values_and_the_plainest_types_of_their_frames(
+    result: nandram.Result, tmp_path: Path
+) -> None:
+    result.save(tmp_path)
+    assert {path.stem for path in tmp_path.glob("*.parquet")} == {*result.tables}
+    for name, frame in result.tables.items():
+        written = pq.read_table(tmp_path / f"{name}.parquet")
+        assert written.num_rows == frame.height > 0
+        # Equal schemas and values; `equals` disregards metadata.
+        assert written.equals(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), name
+        assert written.schema.metadata is None
+        assert all(set(field.metadata or {}) <= {b"unit"} for field in written.schema), name
+        assert pl.read_parquet(tmp_path / f"{name}.parquet").equals(frame)
+
+
 def test_a_report_needs_no_network(result: nandram.Result, tmp_path: Path) -> None:
     text = (result.save(tmp_path) / "report.html").read_text()
     page = Page(text)

@@ -13,7 +13,7 @@ import polars as pl
 from nandram.errors import UserError
 from nandram.folders import check
 from nandram.probe.findings import COLUMNS, about, row
-from nandram.results.output import with_units
+from nandram.results.stored import parquet
 
 if TYPE_CHECKING:
     from nandram.probe.run import Probe
@@ -78,13 +78,11 @@ def _figure(finding: dict[str, Any]) -> "Figure | None":
 
 def write(probe: "Probe", folder: Path) -> None:
     """Write the folder. Raises `UserError` if it cannot be written."""
-    import pyarrow.parquet as pq
-
     check(folder)
     try:
         frame = samples(probe)
         if frame is not None:
-            pq.write_table(with_units(frame), folder / "samples.parquet", compression="zstd")
+            parquet.write(frame, folder / "samples.parquet")
         (folder / "report.html").write_text(page(probe), encoding="utf-8")
         # Written last: a folder with probe.json is complete.
         (folder / "probe.json").write_text(probe.report_json, encoding="utf-8")

@@ -6,7 +6,7 @@ from nandram.report import charts
 from nandram.report.charts import Axis
 from nandram.report.page import Figure
 from nandram.results import validity
-from nandram.results.requests import PARTS
+from nandram.results.names import PARTS
 
 if TYPE_CHECKING:
     from nandram.results.result import Result

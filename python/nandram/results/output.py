@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from nandram.errors import UserError
 from nandram.folders import check
 from nandram.results.result import Result
+from nandram.results.stored import parquet
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -35,9 +34,6 @@ TABLES = ("samples", "drive", "latency", "dies")
 OPTIONAL = ("latency_over_time", "breakdown")
 """Tables that results of earlier versions lack, and those of runs that logged every request."""
 SUMS = "SHA256SUMS"
-
-_UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
-"""Units by the suffix of a column's name."""
 
 
 def write(result: Result, folder: Path) -> Path:
@@ -52,7 +48,7 @@ def write(result: Result, folder: Path) -> Path:
             (folder / f"{name}.parquet").unlink(missing_ok=True)  # from an earlier run
         names = _tables(result.tables)
         for name in names:
-            pq.write_table(with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
+            parquet.write(result.tables[name], folder / f"{name}.parquet")
         (folder / "manifest.json").write_text(result.manifest_json, encoding="utf-8")
         timeline = folder / "timeline.json"
         if result.timeline_json is not None:
@@ -92,8 +88,8 @@ def read(folder: Path) -> Result:
     contents = _contents(folder)
     timeline = folder / "timeline.json"
     with interpreted(folder):
-        parquet = {name.removesuffix(".parquet"): name for name in contents if name.endswith(".parquet")}
-        tables = {table: pl.read_parquet(io.BytesIO(contents[name])) for table, name in parquet.items()}
+        files = {name.removesuffix(".parquet"): name for name in contents if name.endswith(".parquet")}
+        tables = {table: pl.read_parquet(io.BytesIO(contents[name])) for table, name in files.items()}
         return Result(
             contents["summary.json"].decode(),
             contents["manifest.json"].decode(),
@@ -143,16 +139,3 @@ def _contents(folder: Path) -> dict[str, bytes]:
         if found_sums.get(name) != _sum(content):
             raise UserError(f"{folder / name}: is damaged: its SHA-256 differs from {SUMS}; run again with -o")
     return contents
-
-
-def with_units(frame: pl.DataFrame) -> pa.Table:
-    """Return an Arrow table with units in the metadata of its fields."""
-    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    return table.cast(pa.schema(list(_fields(table.schema))))
-
-
-def _fields(schema: pa.Schema) -> "Iterator[pa.Field]":
-    for field in schema:
-        unit = next((unit for end, unit in _UNITS.items() if field.name.endswith(end)), None)
-        # Counts and names have no unit.
-        yield field.with_metadata({"unit": unit}) if unit is not None else field

@@ -97,7 +97,7 @@ def dies(result: "Result") -> alt.Chart:
 def breakdown(result: "Result") -> alt.Chart:
     """Plot the mean parts of the latency, stacked, for bands of requests by percentile; one row per direction."""
     from nandram.report.breakdown import COLORS
-    from nandram.results.requests import BANDS, PARTS
+    from nandram.results.names import BANDS, PARTS
 
     frame, order = result.breakdown(), {part: number for number, part in enumerate(PARTS)}
     data = frame.unpivot(

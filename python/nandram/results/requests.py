@@ -12,39 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nandram.errors import UserError
-from nandram.results.names import DIRECTIONS
-
-PARTS = {
-    "queue": "waits to be issued",
-    "host_wait": "waits for a core of the host",
-    "host": "driver",
-    "adapter": "adapter, DMA and chipset of the host",
-    "messages": "commands and completions under way",
-    "firmware_wait": "waits for the controller's firmware",
-    "firmware": "firmware",
-    "buffer": "waits for a buffer",
-    "map": "map look-up",
-    "die_wait": "waits for the die",
-    "array": "flash array",
-    "channel_wait": "waits for the channel",
-    "channel": "flash channel",
-    "correction": "error correction",
-    "program": "waits until durable",
-    "link_wait": "waits for the link",
-    "link": "data on the link",
-}
-"""The parts of a latency, in the order in which a request usually meets them: column without ``_ps``, and title."""
+from nandram.results.names import BANDS, DIRECTIONS, PARTS
 
 STATUSES = ("ok", "uncorrectable", "failed", "no space", "refused")
-
-BANDS = (
-    ("up to 50 %", 0.0, 0.5),
-    ("50 to 90 %", 0.5, 0.9),
-    ("90 to 99 %", 0.9, 0.99),
-    ("99 to 99.9 %", 0.99, 0.999),
-    ("above 99.9 %", 0.999, 1.0),
-)
-"""Bands of requests by the percentile of their latency: name, begin, end."""
 
 _WORDS = pa.dictionary(pa.int8(), pa.string())
 

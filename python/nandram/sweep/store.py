@@ -139,12 +139,10 @@ def _plan(works: Iterable[Work]) -> "pl.DataFrame":
 
 def _write(path: Path, frame: "pl.DataFrame") -> None:
     """Write a table whole or not at all."""
-    import pyarrow.parquet as pq
-
-    from nandram.results.output import with_units
+    from nandram.results.stored import parquet
 
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(with_units(frame), part, compression="zstd")
+    parquet.write(frame, part)
     part.replace(path)
 
 

@@ -1,1 +1,1 @@
-"""The inputs of a run in its output folder, and running them again."""
+"""Files of an output folder: tables, the inputs of the run, and running these again."""
