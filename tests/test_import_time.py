@@ -22,6 +22,10 @@ def test_nothing_heavy_is_imported(code: str) -> None:
     assert not modules & HEAVY
 
 
+def test_names_of_the_package_are_found_without_reading_metadata_of_packages() -> None:
+    assert "importlib.metadata" not in modules_after("import nandram; nandram.run")
+
+
 def test_a_command_imports_no_other_command() -> None:
     modules = modules_after("import sys; sys.argv = ['nandram', 'systems']; import nandram.__main__ as m; m.main()")
     commands = {name for name in modules if name.startswith("nandram.cli.") and "terminal" not in name}
@@ -30,9 +34,19 @@ def test_a_command_imports_no_other_command() -> None:
 
 def modules_after(code: str) -> set[str]:
     """Return the modules loaded after running `code`."""
-    code = f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return {name.strip() for name in found.stderr.split()}
+    return set(at_exit("*sys.modules", code).split())
+
+
+def at_exit(values: str, code: str) -> str:
+    """Return the printed values of an expression after running `code`."""
+    code = f"import sys, atexit; atexit.register(lambda: print({values}, file=sys.stderr)); {code}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
+
+
+def test_a_command_is_not_searched_for_reference_cycles_at_its_end() -> None:
+    code = "import gc; sys.argv = ['nandram', 'systems']; import nandram.__main__ as m; m.main()"
+    living, frozen = map(int, at_exit("len(gc.get_objects()), gc.get_freeze_count()", code).split())
+    assert frozen > 100 * living
 
 
 def write_job(folder: Path) -> Path:

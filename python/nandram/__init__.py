@@ -99,11 +99,13 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     """Return a name of ``__all__``, a module of the package, or ``__version__``."""
-    from importlib import import_module, metadata
+    from importlib import import_module
     from importlib.util import find_spec
 
     if name == "__version__":
-        return metadata.version("nandram")
+        from importlib.metadata import version
+
+        return version("nandram")
     if name in _MODULES:
         found: object = getattr(import_module(f"nandram.{_MODULES[name]}"), name)
     elif not name.startswith("_") and find_spec(f"nandram.{name}") is not None:

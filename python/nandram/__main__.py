@@ -1,5 +1,6 @@
 """Entry point of the command and of ``python -m nandram``."""
 
+import gc
 import sys
 
 
@@ -16,6 +17,10 @@ def main() -> None:
         import os
 
         os._exit(130)
+    finally:
+        # On exit, Python searches all objects for reference cycles, which takes a tenth of a short command's time.
+        # It leaves out frozen objects.
+        gc.freeze()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """``nandram run``: run a workload on a system."""
 
+import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -155,6 +156,8 @@ def run(
         from nandram.folders import check
 
         check(output)
+        # NumPy only holds the columns of tables; the threads that it starts for linear algebra would cost 40 ms.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = _file_or_options(workload)
     if isinstance(given, str):
         expect_order("run", system, given)
