@@ -1,27 +1,45 @@
 """Tables as Parquet files, with the units of columns in the metadata of their fields.
 
-Polars copies the metadata from the Arrow schema that it is given. PyArrow could make this schema, but importing it
-takes more time than writing all tables of a run, and 34 MiB of memory. Therefore this module adds the units to the
-schema that Polars exports through Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html).
+Polars takes types and metadata from an Arrow schema. PyArrow could make it, but importing PyArrow takes more time than
+writing all tables of a run, and 34 MiB of memory. Therefore this module makes the schema itself, in Arrow's C data
+interface (https://arrow.apache.org/docs/format/CDataInterface.html).
 """
 
 import ctypes
 import io
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
-_LARGE_STRING, _STRING_VIEW = b"U", b"vu"
-"""Formats of fields in Arrow's C data interface."""
 _UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
 """Units by the suffix of a column's name. Counts and names have no unit."""
+_FORMATS: dict[type[pl.DataType], bytes] = {
+    pl.Boolean: b"b",
+    pl.Int8: b"c",
+    pl.UInt8: b"C",
+    pl.Int16: b"s",
+    pl.UInt16: b"S",
+    pl.Int32: b"i",
+    pl.UInt32: b"I",
+    pl.Int64: b"l",
+    pl.UInt64: b"L",
+    pl.Float32: b"f",
+    pl.Float64: b"g",
+    pl.Null: b"n",
+    # Polars' own form, the string view, is new to many readers of Parquet.
+    pl.String: b"U",
+}
+"""Formats of the interface, by type."""
+_NULLABLE = 2
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table. Raises `OSError`."""
+    """Write a table. Raises `OSError`, and `KeyError` for a type that no table has."""
     content = io.BytesIO()
-    frame.write_parquet(content, compression="zstd", arrow_schema=_SchemaWithUnits(frame.schema))
+    schema = _Schema(frame.schema)
+    frame.write_parquet(content, compression="zstd", arrow_schema=schema)
     path.write_bytes(content.getvalue())
 
 
@@ -36,7 +54,7 @@ class _ArrowSchema(ctypes.Structure):
 _ArrowSchema._fields_ = [
     ("format", ctypes.c_char_p),
     ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_void_p),
+    ("metadata", ctypes.c_char_p),
     ("flags", ctypes.c_int64),
     ("n_children", ctypes.c_int64),
     ("children", ctypes.POINTER(ctypes.POINTER(_ArrowSchema))),
@@ -44,32 +62,49 @@ _ArrowSchema._fields_ = [
     ("release", ctypes.c_void_p),
     ("private_data", ctypes.c_void_p),
 ]
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
-class _SchemaWithUnits:
-    """The Arrow schema of a table, which must exist for as long as its capsules do: it owns the metadata."""
+def _mark_released(found: "ctypes._Pointer[_ArrowSchema]") -> None:
+    """Mark a structure and its children as released. The memory is Python's."""
+    schema = found.contents
+    for number in range(schema.n_children):
+        if schema.children[number].contents.release:
+            _mark_released(schema.children[number])
+    schema.release = None
 
-    def __init__(self, schema: pl.Schema) -> None:
-        self._schema = schema
-        units = {name: _unit(name) for name in schema}
-        self._metadata = {name: _metadata("unit", unit) for name, unit in units.items() if unit is not None}
+
+_release = ctypes.CFUNCTYPE(None, ctypes.POINTER(_ArrowSchema))(_mark_released)
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+class _Schema:
+    """The Arrow schema of a table. It owns the memory of its capsule, and so must outlive what is imported from it."""
+
+    def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
+        self._fields = [_field(name, type(kind)) for name, kind in schema.items()]
+        pointers = [ctypes.pointer(field) for field in self._fields]
+        self._children = (ctypes.POINTER(_ArrowSchema) * len(pointers))(*pointers)
+        self._table = _structure(b"+s", b"", None)
+        self._table.n_children, self._table.children = len(pointers), self._children
 
     def __arrow_c_schema__(self) -> object:
-        capsule = self._schema.__arrow_c_schema__()
-        table = _ArrowSchema.from_address(_pointer(capsule, b"arrow_schema"))
-        for number, name in enumerate(self._schema):
-            field = table.children[number].contents
-            # Few readers of Parquet know string views.
-            if field.format == _STRING_VIEW:
-                field.format = _LARGE_STRING
-            if name in self._metadata:
-                field.metadata = ctypes.addressof(self._metadata[name])
-        return capsule
+        return _new_capsule(ctypes.addressof(self._table), b"arrow_schema", None)
 
 
-def _metadata(key: str, value: str) -> "ctypes.Array[ctypes.c_char]":
+def _field(name: str, kind: type[pl.DataType]) -> _ArrowSchema:
+    unit = _unit(name)
+    found = _structure(_FORMATS[kind], name.encode(), None if unit is None else _metadata("unit", unit))
+    found.flags = _NULLABLE
+    return found
+
+
+def _structure(kind: bytes, name: bytes, metadata: bytes | None) -> _ArrowSchema:
+    # The structure keeps the bytes that it points to.
+    return _ArrowSchema(format=kind, name=name, metadata=metadata, release=ctypes.cast(_release, ctypes.c_void_p).value)
+
+
+def _metadata(key: str, value: str) -> bytes:
     """Return one pair of metadata in Arrow's form: the number of pairs, then each text after its length."""
     texts = b"".join(struct.pack("=i", len(text)) + text for text in (key.encode(), value.encode()))
-    return ctypes.create_string_buffer(struct.pack("=i", 1) + texts)
+    return struct.pack("=i", 1) + texts
