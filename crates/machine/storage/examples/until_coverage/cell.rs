@@ -1,4 +1,4 @@
-//! Runs of one job on one drive: a long one, and one per seed that goes on until its measures are known.
+//! Runs of one job on drives of one kind: some on each that go on until their measures are known, and a long one.
 
 use storage::reached::{End, Reached};
 use storage::record::Direction;
@@ -8,11 +8,19 @@ use workload::Workload;
 
 use crate::jobs::{Drive, Job};
 
-/// Half the width of the intervals, the limit of each run, and the length of the long run.
+/// Half the width of the intervals, and the limit of each run.
 pub const WIDTH: f64 = 0.05;
 pub const REQUESTS: u64 = 1_000_000;
-pub const LONG: u64 = 5_000_000;
-/// Seed of the long run.
+/// Number of runs on each drive, with requests of their own.
+pub const PER_DRIVE: u64 = 10;
+/// Length of a drive's long run in lengths of the longest run that it judges, and its limits in requests. A shorter one can end
+/// before the drive is steady.
+pub const LONGER: u64 = 10;
+pub const LONG_MIN: u64 = 1_000_000;
+pub const LONG_MAX: u64 = 10_000_000;
+/// Width of a long run's intervals, far below those that it judges.
+const LONG_WIDTH: f64 = 1e-4;
+/// The requests of a long run have this seed and the drive's, added.
 const LONG_SEED: u64 = 1_000_003;
 
 /// Intervals that hold the long run's value, and all.
@@ -50,6 +58,8 @@ pub struct Cell {
 struct Run {
     reached: Reached,
     requests: u64,
+    /// Whether the drive moved data that were read often.
+    moved: bool,
 }
 
 impl Run {
@@ -64,28 +74,32 @@ impl Run {
 pub fn measure(drive: &Drive, job: &Job, seeds: u64) -> Cell {
     let system =
         System::load(drive.0, &[("scale", &format!("1/{}", drive.1))]).unwrap_or_else(|error| panic!("{error}"));
-    let play = |seed: u64, until: Until| played(&system, job, seed, until);
-    // No interval is this narrow, so that the run ends at its limit.
-    let long = |seed, requests| -> Vec<(String, f64)> {
-        let run = play(seed, Until { width: 1e-9, requests });
-        run.measures().map(|(name, value, ..)| (name, value)).collect()
+    // A run of constant times reaches the width; the others end at their limit.
+    let long = |of: Seeds, longest: u64| -> Vec<(String, f64)> {
+        let play = |requests| played(&system, job, of, Until { width: LONG_WIDTH, requests });
+        let runs = lengths(job, longest).into_iter().map(play).filter(|run| !(job.placed && run.moved));
+        let values = runs.map(|run| run.measures().map(|(name, value, ..)| (name, value)).collect::<Vec<_>>());
+        values.into_iter().find(|values| !values.is_empty()).unwrap_or_default()
     };
-    let common = if job.placed { Vec::new() } else { long(LONG_SEED, LONG) };
     let (mut runs, mut held): (Vec<Run>, Vec<(String, Held)>) = (Vec::new(), Vec::new());
-    for seed in 1..=seeds {
-        let run = play(seed, Until { width: WIDTH, requests: REQUESTS });
-        let own = if job.placed { long(seed, 10 * run.requests) } else { Vec::new() };
-        for (name, value) in common.iter().chain(&own) {
-            let Some((_, _, low, high)) = run.measures().find(|(of, ..)| of == name) else { continue };
-            if high.is_finite() {
-                let found = Held { held: u32::from(low <= *value && *value <= high), all: 1 };
-                match held.iter_mut().find(|(known, _)| known == name) {
+    // Where the seed places the hot data, each seed needs a long run of its own.
+    let on_drive = if job.placed { 1 } else { PER_DRIVE };
+    for drive in (1..=seeds).step_by(on_drive as usize) {
+        let of = |seed| Seeds { drive, requests: (!job.placed).then_some(seed) };
+        let until = Until { width: WIDTH, requests: REQUESTS };
+        let found: Vec<Run> = (drive..drive + on_drive).map(|seed| played(&system, job, of(seed), until)).collect();
+        let longest = found.iter().map(|run| run.requests).max().unwrap_or_default();
+        for (name, value) in long(of(LONG_SEED + drive), longest) {
+            let all = found.iter().flat_map(|run| run.measures().filter(|(of, ..)| *of == name));
+            for (_, _, low, high) in all.filter(|(.., high)| high.is_finite()) {
+                let found = Held { held: u32::from(low <= value && value <= high), all: 1 };
+                match held.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, held)) => held.add(found),
                     None => held.push((name.clone(), found)),
                 }
             }
         }
-        runs.push(run);
+        runs.extend(found);
     }
     let median = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -99,16 +113,37 @@ pub fn measure(drive: &Drive, job: &Job, seeds: u64) -> Cell {
     }
 }
 
-fn played(system: &System, job: &Job, seed: u64, until: Until) -> Run {
-    let text = format!("[job]\nioengine=libaio\nnorandommap\n{}\n", job.keys);
+/// Returns the lengths of a long run to try, in order, until one has values. Longer ones find the end of the warm-up. Where the
+/// hot data have a place, the long run ends before the drive moves them: shorter ones do.
+fn lengths(job: &Job, longest: u64) -> Vec<u64> {
+    let first = LONGER * longest;
+    if job.placed {
+        return vec![first, first / 2, first / 4];
+    }
+    let first = first.clamp(LONG_MIN, LONG_MAX);
+    std::iter::successors(Some(first), |length| (*length < LONG_MAX).then_some(2 * length)).collect()
+}
+
+/// Seeds of a run: the drive's, and that of its requests, if it is another.
+#[derive(Clone, Copy)]
+struct Seeds {
+    drive: u64,
+    requests: Option<u64>,
+}
+
+fn played(system: &System, job: &Job, seeds: Seeds, until: Until) -> Run {
+    let own = seeds.requests.map_or(String::new(), |seed| format!("randseed={seed}\n"));
+    let text = format!("[job]\nioengine=libaio\nnorandommap\n{own}{}\n", job.keys);
     let workload = Workload::parse_fio(job.name, &text).unwrap_or_else(|error| panic!("{error}"));
     let options = RunOptions {
-        seed,
+        seed: seeds.drive,
         preparation: Some(job.preparation),
         length: Length::Until(until, Rule::Always),
         ..RunOptions::default()
     };
     let outcome =
         run(system, &workload, &options, &mut |_| true).unwrap_or_else(|error| panic!("{}: {error}", job.name));
-    Run { requests: outcome.requests, reached: outcome.reached.expect("the run goes on until its measures are known") }
+    let moved = outcome.whole_run().ftl.refreshed > 0;
+    let reached = outcome.reached.expect("the run goes on until its measures are known");
+    Run { reached, requests: outcome.requests, moved }
 }

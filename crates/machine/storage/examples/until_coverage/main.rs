@@ -1,6 +1,6 @@
 //! How often the 95 % intervals of runs that go on until their measures are known hold the value of a long run.
 //!
-//! `until_coverage [SEEDS [DRIVE...]]`: ten jobs on each drive, a scaled copy, with seeds 1 to `SEEDS` (40). Prints
+//! `until_coverage [SEEDS [DRIVE...]]`: ten jobs on each drive, a scaled copy, with `SEEDS` seeds (40), a multiple of ten. Prints
 //! `docs/until-coverage.md` (`make until-coverage`). Fails if fewer than 93 % of all intervals, or fewer than 80 % of those
 //! of one measure of one job, hold the value.
 
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use cell::{Cell, Held, LONG, REQUESTS, WIDTH, measure};
+use cell::{Cell, Held, LONG_MAX, LONG_MIN, LONGER, PER_DRIVE, REQUESTS, WIDTH, measure};
 use jobs::{DRIVES, Drive, JOBS, Job};
 
 /// Minimum part of all intervals, and of those of a cell, that hold the long run's value.
@@ -47,9 +47,13 @@ fn main() -> ExitCode {
     print!(
         include_str!("page.md"),
         seeds = seeds,
+        per_drive = PER_DRIVE,
+        drives = seeds / PER_DRIVE,
         width = 100.0 * WIDTH,
         requests = REQUESTS / 1_000_000,
-        long = LONG / 1_000_000,
+        longer = LONGER,
+        long_min = LONG_MIN / 1_000_000,
+        long_max = LONG_MAX / 1_000_000,
         summary = summary,
         rows = rows
     );
