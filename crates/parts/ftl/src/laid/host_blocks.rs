@@ -2,7 +2,7 @@
 //! overwrites.
 //!
 //! A unit that gets a new address changes an entry of the map, and most changes cost a write of a page of the map, which
-//! goes to the same blocks as host data. These blocks [rest](crate::gc::resting) before they are collected.
+//! goes to the same blocks as host data. These blocks [rest](crate::gc::resting) before they are collected, if there is room.
 //!
 //! # Model
 //! All amounts are per unit of host data; `h` is the host's share of what is programmed in these blocks, and `M` the size
@@ -11,20 +11,21 @@
 //! - `m` units of the map are programmed, so that `h = 1 / (1 + m)`.
 //! - A page of the map is written again at random: of the pages written `t` blocks ago, `exp(-(1 - h) t / M)` are still
 //!   valid. Host data is hardly superseded in so short a time.
-//! - A block is collected when it has rested, half a block later on average. It then holds the host data, and a remainder
-//!   `e` of the map. Other victims have a fraction `v` of valid units. As many blocks are filled by copies as others are
-//!   collected, so that `c = (1 + e / h) / (1 - v)` units are copied.
+//! - A block is collected when it has rested, half a block later on average, or, where collection chooses among a few random
+//!   blocks, when it is drawn. It then holds the host data, and a remainder `e` of the map. Other victims have a fraction
+//!   `v` of valid units. As many blocks are filled by copies as others are collected, so that `c = (1 + e / h) / (1 - v)`
+//!   units are copied.
 //! - The write, the copy out of the block that rested, and `v c` further copies change an entry each: `m = q (2 + v c)`,
 //!   where a change costs `q` writes of map pages.
 //! - The space that victims give back serves all of this: host data, map and copies. The host's [share](crate::gc::share)
 //!   in it is `1 / (1 + m + c)`, which determines how far the parallel unit is short of space.
 
-use crate::config::Config;
+use crate::config::{Config, Policy};
 use crate::gc::{pacing, resting, share};
 use crate::layout::Layout;
 use crate::sizes;
 
-/// The blocks of one parallel unit that host writes fill.
+/// The blocks of one parallel unit that host writes fill, on a drive that caches a part of its map.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostBlocks {
     /// Number of blocks that rest.
@@ -39,14 +40,18 @@ pub(super) struct HostBlocks {
     share: f64,
     /// Copies per unit of host data.
     copies: f64,
+    /// Number of all blocks, and of those that collection draws to choose from; `None` if it finds the best one.
+    drawn: Option<(f64, f64)>,
+    /// Number of blocks that have rested and are not drawn yet.
+    waiting: f64,
 }
 
 impl HostBlocks {
-    /// Creates the blocks of a parallel unit before the first [`update`](Self::update); `None` if no block rests.
+    /// Creates the blocks of a parallel unit before the first [`update`](Self::update); `None` if the whole map is cached, or
+    /// host writes share their blocks with copies.
     pub(super) fn new(config: &Config, layout: &Layout) -> Option<HostBlocks> {
         let resting = resting::resting_blocks(config, layout) as u32;
-        // Without blocks of its own for the host, or with placement, none rests.
-        if resting == 0 || !config.collection.separate || config.placement.is_some() {
+        if !sizes::caches_part_of_map(config) || !config.collection.separate || config.placement.is_some() {
             return None;
         }
         let block = f64::from(layout.data_units);
@@ -57,18 +62,26 @@ impl HostBlocks {
             depth: pacing::depth(config, layout) as f64 / block,
             share: 0.5,
             copies: 0.0,
+            drawn: (config.collection.policy == Policy::DChoices)
+                .then(|| (f64::from(layout.blocks), f64::from(config.collection.choices))),
+            waiting: 0.0,
         })
     }
 
     /// Updates the share of the host and the copies for victims of which the fraction `victim` is valid. Returns the
     /// change of the share; repeated calls converge.
     pub(super) fn update(&mut self, victim: f64) -> f64 {
-        let rested = f64::from(self.resting) + 0.5;
+        let rested = f64::from(self.resting) + 0.5 + self.waiting;
         let map = self.map_since(rested + 1.0) - self.map_since(rested);
         self.copies = (1.0 + map / self.share) / (1.0 - victim);
         let share = 1.0 / (1.0 + self.writes * (2.0 + victim * self.copies));
         let change = (share.max(share::LEAST) - self.share) / 2.0;
         self.share += change;
+        if let Some((blocks, choices)) = self.drawn {
+            // A block that has rested is the best of those that are drawn with it. As many are taken as the host fills.
+            let victims = 1.0 / (1.0 + self.copies * self.share);
+            self.waiting = blocks * (1.0 - (1.0 - victims).powf(1.0 / choices));
+        }
         change
     }
 
@@ -90,12 +103,12 @@ impl HostBlocks {
     /// Returns the number of blocks that have rested and are not being collected yet, while a fraction `open` of the open
     /// block is programmed.
     pub(super) fn rested(&self, open: f64) -> u32 {
-        u32::from(open < 0.5)
+        u32::from(open < 0.5) + self.waiting.round() as u32
     }
 
     /// Returns the average number of full blocks, and the average number of blocks' worth of valid units in all blocks.
     pub(super) fn mean(&self) -> (f64, f64) {
-        let full = f64::from(self.resting) + 0.5;
+        let full = f64::from(self.resting) + 0.5 + self.waiting;
         (full, self.share * (full + 0.5) + self.map_since(full + 0.5))
     }
 
@@ -146,9 +159,13 @@ fn map_writes(config: &Config) -> f64 {
 mod tests {
     use super::*;
 
+    fn blocks(resting: u32, map: f64, writes: f64) -> HostBlocks {
+        HostBlocks { resting, map, writes, depth: 2.0, share: 0.5, copies: 0.0, drawn: None, waiting: 0.0 }
+    }
+
     /// A drive whose map fills 1.2 blocks and is cached to a small part.
     fn settled() -> HostBlocks {
-        let mut blocks = HostBlocks { resting: 4, map: 1.2, writes: 0.9, depth: 2.0, share: 0.5, copies: 0.0 };
+        let mut blocks = blocks(4, 1.2, 0.9);
         (0..40).for_each(|_| {
             blocks.update(0.88);
         });
@@ -168,6 +185,22 @@ mod tests {
     }
 
     #[test]
+    fn blocks_wait_until_they_are_among_those_that_are_drawn() {
+        let waiting = |choices: f64| {
+            let mut blocks = HostBlocks { drawn: Some((256.0, choices)), ..blocks(0, 0.12, 0.12) };
+            (0..60).for_each(|_| {
+                blocks.update(0.9);
+            });
+            let found = 1.0 - (1.0 - blocks.waiting / 256.0).powf(choices);
+            let filled = 1.0 / blocks.share / blocks.write_amplification();
+            assert!((found - filled).abs() < 1e-3, "as many are found as filled: {blocks:?}");
+            assert_eq!(blocks.rested(0.9), blocks.waiting.round() as u32);
+            blocks.waiting
+        };
+        assert!(waiting(11.0) > 2.0 && waiting(200.0) < 0.5);
+    }
+
+    #[test]
     fn older_blocks_hold_less_of_the_map_and_together_they_hold_nearly_all() {
         let blocks = settled();
         let contents = blocks.contents(0.3, 5, 1000, 1200);
@@ -183,7 +216,7 @@ mod tests {
     #[test]
     fn without_a_steady_state_the_host_keeps_its_least_share() {
         // Copies of map pages cause more writes of the map than they give space.
-        let mut blocks = HostBlocks { resting: 1, map: 9.0, writes: 1.0, depth: 2.0, share: 0.5, copies: 0.0 };
+        let mut blocks = blocks(1, 9.0, 1.0);
         (0..60).for_each(|_| {
             blocks.update(0.97);
         });

@@ -20,7 +20,7 @@ impl Drive<'_> {
         let Some(slc) = self.config.slc.filter(|_| self.load == Load::Busy) else { return Vec::new() };
         let copies = self.config.read_copies.map_or(0, |copies| copies.blocks);
         let mut blocks = whole_blocks(self.layout, pu, copies..slc.blocks, usable);
-        if self.host.is_some() {
+        if self.host.is_some_and(|host| host.resting > 0) {
             return blocks.into_iter().map(|block| (block, units)).collect();
         }
         if slc.batch > 0 {
