@@ -40,7 +40,7 @@ pub(super) struct HostBlocks {
     share: f64,
     /// Copies per unit of host data.
     copies: f64,
-    /// Number of all blocks, and of those that collection draws to choose from; `None` if it finds the best one.
+    /// Numbers of all blocks and of blocks that collection draws to choose from; `None` if it finds the best one.
     drawn: Option<(f64, f64)>,
     /// Number of blocks that have rested and are not drawn yet.
     waiting: f64,
@@ -78,7 +78,7 @@ impl HostBlocks {
         let change = (share.max(share::LEAST) - self.share) / 2.0;
         self.share += change;
         if let Some((blocks, choices)) = self.drawn {
-            // A block that has rested is the best of those that are drawn with it. As many are taken as the host fills.
+            // A block that has rested is the best among the drawn ones. As many are taken as the host fills.
             let victims = 1.0 / (1.0 + self.copies * self.share);
             self.waiting = blocks * (1.0 - (1.0 - victims).powf(1.0 / choices));
         }
