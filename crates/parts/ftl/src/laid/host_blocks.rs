@@ -47,11 +47,15 @@ pub(super) struct HostBlocks {
 }
 
 impl HostBlocks {
-    /// Creates the blocks of a parallel unit before the first [`update`](Self::update); `None` if the whole map is cached, or
-    /// host writes share their blocks with copies.
+    /// Creates the blocks of a parallel unit before the first [`update`](Self::update); `None` if the whole map is cached, host
+    /// writes share their blocks with copies, or these blocks neither rest nor wait.
     pub(super) fn new(config: &Config, layout: &Layout) -> Option<HostBlocks> {
-        let resting = resting::resting_blocks(config, layout) as u32;
         if !sizes::caches_part_of_map(config) || !config.collection.separate || config.placement.is_some() {
+            return None;
+        }
+        let resting = resting::resting_blocks(config, layout) as u32;
+        let waits = config.collection.policy == Policy::DChoices;
+        if resting == 0 && !waits {
             return None;
         }
         let block = f64::from(layout.data_units);
@@ -62,8 +66,7 @@ impl HostBlocks {
             depth: pacing::depth(config, layout) as f64 / block,
             share: 0.5,
             copies: 0.0,
-            drawn: (config.collection.policy == Policy::DChoices)
-                .then(|| (f64::from(layout.blocks), f64::from(config.collection.choices))),
+            drawn: waits.then(|| (f64::from(layout.blocks), f64::from(config.collection.choices))),
             waiting: 0.0,
         })
     }

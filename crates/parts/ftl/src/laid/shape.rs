@@ -20,7 +20,7 @@ pub(super) struct Drive<'a> {
     pub(super) layout: &'a Layout,
     pub(super) policy: steady::Policy,
     pub(super) load: Load,
-    /// The blocks that host writes fill; `None` if the whole map is cached, or copies fill them too.
+    /// The blocks that host writes fill; `None` if none rests or waits to be drawn.
     pub(super) host: Option<HostBlocks>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Drive<'a> {
 pub(super) struct Shape {
     /// Number of free blocks that collection maintains.
     pub(super) kept: u32,
-    /// The blocks that host writes fill; `None` if the whole map is cached, or copies fill them too.
+    /// The blocks that host writes fill; `None` if none rests or waits to be drawn.
     pub(super) host: Option<HostBlocks>,
     /// The other closed blocks.
     pub(super) steady: Steady,
