@@ -39,7 +39,7 @@ fn a_write_cache_has_no_room_at_the_start() {
 #[test]
 fn a_map_cache_holds_changes_at_the_start() {
     // A limit that is never reached makes the job one that does not flood the drive: its caches begin empty, and the map cache
-    // has room for all that 1,200 writes and the copies for them change. Single entries, and units of the map.
+    // has room for all that 600 writes and the copies for them change. Single entries, and units of the map.
     let drives: [(&str, &[(&str, &str)]); 2] = [
         ("mqsim-default", &[]),
         ("nvme-client-tlc", &[("ftl.map_cache.size", "512MiB"), ("ftl.slc_cache.size", "0B")]),
@@ -48,7 +48,7 @@ fn a_map_cache_holds_changes_at_the_start() {
         let small = [("device.write_cache.size", "1MiB"), ("scale", "1/16")];
         let system = System::load(preset, &[sets, &small].concat()).expect("a drive");
         let map = |limit: &str| {
-            let job = format!("[job]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=1200\n{limit}\n");
+            let job = format!("[job]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=600\n{limit}\n");
             let workload = Workload::parse_fio("job.fio", &job).expect("a job");
             let options = RunOptions { preparation: Some(Preparation::Steady), ..RunOptions::default() };
             let outcome = run(&system, &workload, &options, &mut |_| true).expect("a run");
