@@ -1,40 +1,48 @@
-"""Measure start-up times, as a section of BENCH.md: the median of ten runs, in wall-clock and processor time."""
+"""Measure short commands, as a section of BENCH.md: medians of ten runs, in wall-clock and processor time, and their memory."""
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
+RUN = ["-m", "nandram", "run", "nvme-client-tlc", "read.fio"]
 COMMANDS = {
-    "`import nandram`": ["-c", "import nandram"],
-    "`nandram --help`": ["-m", "nandram", "--help"],
-    "Python alone": ["-c", ""],
+    "`nandram run` of one read": (RUN, "120 ms"),
+    "the same, with `-o`": ([*RUN, "-o", "out"], "400 ms, 130 MiB"),
+    "`nandram --help`": (["-m", "nandram", "--help"], "100 ms"),
+    "`import nandram`": (["-c", "import nandram"], ""),
+    "Python alone": (["-c", ""], ""),
 }
+JOB = "[one]\nrw=randread\nbs=4k\nnumber_ios=1\n"
 
 
-def once(arguments: list[str]) -> tuple[float, float]:
-    """Return the duration of a run in milliseconds: wall-clock and processor time."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def once(arguments: list[str], folder: Path) -> tuple[float, float, float]:
+    """Return the wall-clock and processor time of a run in milliseconds, and its largest memory in MiB."""
     started = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL, cwd=folder)
+    _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return 1000 * wall, 1000 * spent
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, arguments
+    return 1000 * wall, 1000 * (used.ru_utime + used.ru_stime), used.ru_maxrss / 1024
 
 
 print("\n## To begin\n")
-print("Written by `make bench` (`bench/start.py`): milliseconds, the median of ten, with bytecode that is there.\n")
-print("| command | on the clock | processor time |")
-print("| --- | ---: | ---: |")
-for name, arguments in COMMANDS.items():
-    once(arguments)
-    found = [once(arguments) for _ in range(10)]
-    wall, spent = (statistics.median(each) for each in zip(*found, strict=True))
-    print(f"| {name} | {wall:.0f} | {spent:.0f} |")
-    sys.stdout.flush()
+print("Written by `make bench` (`bench/start.py`): milliseconds and MiB, the median of ten, with bytecode that is there.\n")
+print("| command | on the clock | processor time | memory | limit |")
+print("| --- | ---: | ---: | ---: | --- |")
+with tempfile.TemporaryDirectory() as temporary:
+    folder = Path(temporary)
+    (folder / "read.fio").write_text(JOB)
+    for name, (arguments, limit) in COMMANDS.items():
+        once(arguments, folder)
+        found = [once(arguments, folder) for _ in range(10)]
+        wall, spent, memory = (statistics.median(each) for each in zip(*found, strict=True))
+        print(f"| {name} | {wall:.0f} | {spent:.0f} | {memory:.0f} | {limit} |")
+        sys.stdout.flush()
 load = os.getloadavg()[0]
 if load > os.cpu_count():
     print(f"\n(Other work was under way: {load:.0f} processes wanted {os.cpu_count()} processors.)")
