@@ -79,7 +79,7 @@ _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p
 
 
 class _Schema:
-    """The Arrow schema of a table. It owns the memory of its capsule, and so must outlive what is imported from it."""
+    """The Arrow schema of a table. It owns the memory of its capsule, and so must outlive every reader."""
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self._fields = [_field(name, type(kind)) for name, kind in schema.items()]

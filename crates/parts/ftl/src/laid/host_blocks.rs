@@ -40,7 +40,8 @@ pub(super) struct HostBlocks {
     share: f64,
     /// Copies per unit of host data.
     copies: f64,
-    /// Numbers of all blocks and of blocks that collection draws to choose from; `None` if it finds the best one.
+    /// Number of all blocks, nearly all of which are closed, and of closed ones that collection draws to choose from; `None`
+    /// if it finds the best one.
     drawn: Option<(f64, f64)>,
     /// Number of blocks that have rested and are not drawn yet.
     waiting: f64,
